@@ -121,6 +121,10 @@ Status assemble(Compilation& compilation, const CompileOptions& options) {
   assemble_options.max_registers = options.max_registers;
   assemble_options.extra_flags = options.ptxas_flags;
   assemble_options.ptxas_path = options.ptxas_path;
+  std::shared_ptr<codegen::DiskCache> cache;
+  if (options.disk_cache != DiskCaching::kOff) cache = codegen::DiskCache::of_user();
+  assemble_options.cache = cache.get();
+  assemble_options.renew = options.disk_cache == DiskCaching::kRenew;
   std::vector<codegen::Diagnostic> said;
   StatusOr<codegen::Assembly> assembly =
       codegen::assemble(compilation.ptx.text, assemble_options, &said);

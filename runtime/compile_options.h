@@ -23,6 +23,13 @@ enum class Stage : uint8_t {
   kCubin,  // and assembled by ptxas
 };
 
+// What a compilation does with the cache of assembled kernels that the user has on disk (HEDDLE_CACHE_DIR).
+enum class DiskCaching : uint8_t {
+  kOff,    // nothing: ptxas runs
+  kUse,    // takes what is there; keeps what is made
+  kRenew,  // keeps what is made, and takes nothing
+};
+
 // The passes that run where nothing else is asked for: those of the environment variable HEDDLE_PASSES, such as
 // "O3,-vectorize", or else the level O3.
 std::string default_passes();
@@ -51,6 +58,8 @@ struct CompileOptions {
   // that it serialises wgmmas, puts waits of its own between them, drops set_max_registers, or
   // spills registers to memory: each costs much of wgmma's speed.
   bool allow_slow_wgmma = false;
+  // Where HEDDLE_CACHE is "off", it is off.
+  DiskCaching disk_cache = DiskCaching::kUse;
   // How far to compile.
   Stage stage = Stage::kCubin;
 };
@@ -59,5 +68,6 @@ struct CompileOptions {
 
 namespace heddle {
 using runtime::CompileOptions;
+using runtime::DiskCaching;
 using runtime::Stage;
 }  // namespace heddle

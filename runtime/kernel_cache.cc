@@ -89,8 +89,16 @@ StatusOr<const Executable*> KernelCache::find_or_compile(const ir::KernelSource&
       find_compilation({backend->kind(), *target, shape, arguments});
   if (*compilation == nullptr) compilation = compile_for(source, options, **target, arguments);
   if (!compilation.ok()) return compilation.status();
+  const bool from_disk = (*compilation)->assembly.from_cache;
   StatusOr<std::unique_ptr<Executable>> executable =
       Executable::load(backend, *std::move(compilation));
+  // The driver refuses what the disk's cache gave: it is made anew, once.
+  if (from_disk && IsInvalidArgument(executable.status())) {
+    options.disk_cache = DiskCaching::kRenew;
+    compilation = compile_for(source, options, **target, arguments);
+    if (!compilation.ok()) return compilation.status();
+    executable = Executable::load(backend, *std::move(compilation));
+  }
   if (!executable.ok()) return executable.status();
   auto* const variant =
       new Variant{*std::move(executable), shape.block, shape.cluster, *target, newest_.load()};

@@ -30,6 +30,7 @@ struct Options {
   std::vector<std::string> plugins;
   ListOptions list;
   EnvOptions env;
+  CacheOptions cache;
   RunOptions run;
   TuneOptions tune;
   BenchOptions bench;
@@ -115,6 +116,17 @@ CLI::App* add_env(CLI::App& app, Options& options) {
       app.add_subcommand("env", "what this machine has, and how to get what it lacks");
   env->add_flag("--json", options.env.json, "as JSON");
   return env;
+}
+
+CLI::App* add_cache(CLI::App& app, Options& options) {
+  CLI::App* const cache = app.add_subcommand("cache", "the compiled kernels that are kept on disk");
+  cache
+      ->add_option("ACTION", options.cache.action,
+                   "info, list, clear, or verify, which deletes what is damaged; default: info")
+      ->type_name("")
+      ->check(CLI::IsMember(cache_actions()));
+  cache->add_flag("--json", options.cache.json, "as JSON");
+  return cache;
 }
 
 CLI::App* add_run(CLI::App& app, Options& options) {
@@ -339,7 +351,8 @@ Status check_command(const std::vector<Command>& commands, int argc, char** argv
   std::vector<std::string> names;
   for (const Command& command : commands) names.push_back(command.app->get_name());
   const std::string known =
-      "commands: list, env, run, tune, bench, profile, dump, explain, opt, passes, reference, "
+      "commands: list, env, cache, run, tune, bench, profile, dump, explain, opt, passes, "
+      "reference, "
       "layout ('heddle --help' explains them)";
   if (argc < 2) return InvalidArgumentError(absl::StrCat("what is to be done? ", known));
   const absl::string_view word = argv[1];
@@ -360,6 +373,7 @@ Exit dispatch(int argc, char** argv) {
   const std::vector<Command> commands = {
       {add_list(app, options), [&] { return list_kernels(options.list); }},
       {add_env(app, options), [&] { return show_environment(options.env); }},
+      {add_cache(app, options), [&] { return manage_cache(options.cache); }},
       {add_run(app, options), [&] { return run_kernel(options.run); }},
       {add_tune(app, options), [&] { return tune_kernel(options.tune); }},
       {add_bench(app, options), [&] { return bench_kernels(options.bench); }},

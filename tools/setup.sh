@@ -55,7 +55,7 @@ missing_packages() {
   have ccache || echo ccache
   have doxygen || echo doxygen
   local libraries=(libabsl-dev libgtest-dev libgmock-dev libbenchmark-dev libcli11-dev libdtl-dev libmpfr-dev
-    nlohmann-json3-dev)
+    nlohmann-json3-dev libxxhash-dev)
   if have dpkg-query; then
     local installed
     installed=$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "${libraries[@]}" 2>/dev/null || true)

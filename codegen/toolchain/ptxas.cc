@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <optional>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -18,6 +19,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "heddle/codegen/toolchain/cubin.h"
+#include "heddle/codegen/toolchain/remembered_run.h"
 #include "heddle/codegen/toolchain/subprocess.h"
 #include "heddle/ir/status.h"
 
@@ -67,26 +69,58 @@ class Run {
   Run(string_view ptx, const AssembleOptions& options, ToolLocation ptxas)
       : ptx_(ptx), options_(options), ptxas_(std::move(ptxas)) {}
 
+  // Takes what an earlier run of the same gave, if that is known.
+  bool recall(const std::vector<std::string>& arguments) {
+    if (options_.cache == nullptr || options_.renew) return false;
+    std::optional<Finished> known = recall_run(options_.cache, key(arguments));
+    if (known) finish(*std::move(known));
+    return known.has_value();
+  }
+  // Runs it.
   Status execute(const std::vector<std::string>& arguments) {
+    StatusOr<Finished> finished = run_command(command(arguments));
+    if (finished.ok()) finish(*std::move(finished));
+    return finished.status();
+  }
+  // Keeps what it gave, or forgets that it was kept.
+  void remember(const std::vector<std::string>& arguments) const {
+    remember_run(options_.cache, key(arguments), label(), finished_);
+  }
+  void forget(const std::vector<std::string>& arguments) const {
+    options_.cache->forget(key(arguments));
+  }
+
+  bool is_attributable() const { return ptxas_.is_unchanged(); }
+  const std::vector<Diagnostic>& diagnostics() const { return report_.diagnostics; }
+  StatusOr<Assembly> result() const;
+
+ private:
+  Command command(const std::vector<std::string>& arguments) const {
     Command command;
     command.program = ptxas_.path;
     command.arguments = arguments;
     command.input = ptx_;
     command.wants_output_file = true;
     command.timeout = options_.timeout;
-    StatusOr<Finished> finished = run_command(command);
-    if (!finished.ok()) return finished.status();
-    finished_ = *std::move(finished);
+    return command;
+  }
+  // Of a ptxas wherever it lies: a cache may move with its machine's image.
+  std::string key(const std::vector<std::string>& arguments) const {
+    const std::string program =
+        absl::StrCat("ptxas ", ptxas_.version.to_string(), " ", ptxas_.version.build, " of ",
+                     ptxas_.identity.size, " bytes, written ", ptxas_.identity.modified_ns);
+    return run_key(program, command(arguments));
+  }
+  std::string label() const {
+    return absl::StrCat(absl::StrJoin(options_.entries, " "), ", ", options_.arch, ", ptxas ",
+                        ptxas_.version.to_string());
+  }
+  void finish(Finished finished) {
+    finished_ = std::move(finished);
     report_ =
         parse_ptxas_output(absl::StrCat(finished_.standard_error, "\n", finished_.standard_output));
-    return OkStatus();
   }
 
-  bool is_attributable() const { return ptxas_.is_unchanged(); }
-  const std::vector<Diagnostic>& diagnostics() const { return report_.diagnostics; }
-  StatusOr<Assembly> result() &&;
-
- private:
   // An error: what happened, then who and for what, then where the PTX went.
   Status failure(StatusCode code, string_view what) const {
     std::string message = absl::StrCat(what, " (", ptxas_.path, " ", ptxas_.version.to_string(),
@@ -215,7 +249,7 @@ StatusOr<Cubin> Run::checked_cubin() const {
   return cubin;
 }
 
-StatusOr<Assembly> Run::result() && {
+StatusOr<Assembly> Run::result() const {
   if (finished_.timed_out) {
     return failure(StatusCode::kDeadlineExceeded,
                    absl::StrCat("ptxas ", describe_end(finished_, options_.timeout),
@@ -229,7 +263,9 @@ StatusOr<Assembly> Run::result() && {
   StatusOr<Cubin> cubin = checked_cubin();
   if (!cubin.ok()) return cubin.status();
 
-  for (EntryReport& entry : report_.entries) {
+  Assembly assembly;
+  assembly.entries = report_.entries;
+  for (EntryReport& entry : assembly.entries) {
     // Banks are numbered with one digit.
     for (int bank = 0; bank < 10; ++bank) {
       const CubinSection* constants =
@@ -239,12 +275,10 @@ StatusOr<Assembly> Run::result() && {
     const CubinSection* code = cubin->find(absl::StrCat(".text.", entry.name));
     if (code != nullptr) entry.code_bytes = static_cast<int>(code->size);
   }
-  Assembly assembly;
-  assembly.cubin = std::move(finished_.output_file);
-  assembly.entries = std::move(report_.entries);
-  assembly.diagnostics = std::move(report_.diagnostics);
-  assembly.ptxas_path = std::move(ptxas_.path);
-  assembly.ptxas_version = std::move(ptxas_.version);
+  assembly.cubin = finished_.output_file;
+  assembly.diagnostics = report_.diagnostics;
+  assembly.ptxas_path = ptxas_.path;
+  assembly.ptxas_version = ptxas_.version;
   assembly.wall_time = finished_.wall_time;
   return assembly;
 }
@@ -265,14 +299,27 @@ StatusOr<Assembly> assemble(string_view ptx, const AssembleOptions& options,
   // A toolkit that is being updated changes under our hands; then the version, which is part of the
   // result, may not be that of the program which ran.
   for (int attempt = 0; attempt < 2; ++attempt) {
-    StatusOr<ToolLocation> ptxas = find_tool(Tool::kPtxas, options.ptxas_path);
+    ToolSearch search = ToolSearch::from_environment(Tool::kPtxas, options.ptxas_path);
+    search.cache = options.cache;
+    StatusOr<ToolLocation> ptxas = find_tool(Tool::kPtxas, search);
     if (!ptxas.ok()) return ptxas.status();
     Run run(ptx, options, *std::move(ptxas));
+    if (run.recall(*arguments)) {
+      StatusOr<Assembly> known = run.result();
+      if (known.ok()) {
+        known->from_cache = true;
+        if (diagnostics != nullptr) *diagnostics = run.diagnostics();
+        return known;
+      }
+      run.forget(*arguments);
+    }
     const Status executed = run.execute(*arguments);
     if (!run.is_attributable()) continue;
     if (!executed.ok()) return executed;
     if (diagnostics != nullptr) *diagnostics = run.diagnostics();
-    return std::move(run).result();
+    StatusOr<Assembly> made = run.result();
+    if (made.ok() && options.cache != nullptr) run.remember(*arguments);
+    return made;
   }
   return AbortedError("ptxas was replaced by another file while it ran, twice; try again");
 }

@@ -10,7 +10,7 @@
 //     for (const Diagnostic& d : said) ...             // d.ptx_line leads back to the op
 //   }
 //
-// Nothing is written to disk: PTX and cubin pass through memory.
+// PTX and cubin pass through memory; a cache on disk is the caller's to name.
 #pragma once
 
 #include <chrono>
@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "heddle/codegen/cache/disk_cache.h"
 #include "heddle/codegen/toolchain/ptxas_report.h"
 #include "heddle/codegen/toolchain/tool_path.h"
 #include "heddle/ir/status.h"
@@ -34,6 +35,8 @@ struct AssembleOptions {
   std::vector<std::string> extra_flags{};  // of allowed_ptxas_flags(), "--name" or "--name=value"
   std::string ptxas_path{};                // absolute; empty = look for it (tool_path.h)
   std::chrono::milliseconds timeout{60'000};
+  DiskCache* cache = nullptr;  // where what ptxas makes is looked for, and kept; nullptr = nowhere
+  bool renew = false;          // keeps it there, but does not look for it
   std::string keep_ptx_dir{};  // where a failure leaves the PTX, for a report; empty = nowhere
 };
 
@@ -43,7 +46,8 @@ struct Assembly {
   std::vector<Diagnostic> diagnostics;  // information and warnings
   std::string ptxas_path;
   ToolVersion ptxas_version;
-  std::chrono::microseconds wall_time{0};  // that ptxas ran
+  std::chrono::microseconds wall_time{0};  // that ptxas ran; 0 from the cache
+  bool from_cache = false;                 // an earlier run, perhaps of another process, made it
 
   // nullptr: no such kernel.
   const EntryReport* find(absl::string_view entry) const;

@@ -58,7 +58,7 @@ Status check_ptxas_version(const std::string& path, const ToolVersion& version) 
 }
 
 StatusOr<ToolLocation> examine(Tool tool, const std::string& path, absl::string_view origin,
-                               std::chrono::milliseconds version_timeout) {
+                               const ToolSearch& search) {
   if (Status trusted = check_trusted_program(path); !trusted.ok()) return trusted;
   ToolLocation location;
   location.path = path;
@@ -66,7 +66,8 @@ StatusOr<ToolLocation> examine(Tool tool, const std::string& path, absl::string_
   // Before the version is read, so that a file replaced in between is found to have changed.
   location.identity = FileIdentity::of(path).value_or(FileIdentity{});
   if (tool == Tool::kPtxas) {
-    StatusOr<ToolVersion> version = read_tool_version(tool, path, version_timeout);
+    StatusOr<ToolVersion> version =
+        read_tool_version(tool, path, search.version_timeout, search.cache);
     if (!version.ok()) return version.status();
     if (Status status = check_ptxas_version(path, *version); !status.ok()) return status;
     location.version = *std::move(version);
@@ -145,8 +146,8 @@ Status nothing_found(Tool tool, const std::vector<ToolAttempt>& tried) {
 
 // A path that somebody asked for.
 StatusOr<ToolLocation> find_requested(Tool tool, const std::string& path, absl::string_view origin,
-                                      std::chrono::milliseconds version_timeout) {
-  StatusOr<ToolLocation> found = examine(tool, path, origin, version_timeout);
+                                      const ToolSearch& search) {
+  StatusOr<ToolLocation> found = examine(tool, path, origin, search);
   if (found.ok()) return found;
   return Status(found.status().code(),
                 absl::StrCat(tool_name(tool), " from ", origin, " (", path,
@@ -155,16 +156,15 @@ StatusOr<ToolLocation> find_requested(Tool tool, const std::string& path, absl::
 
 StatusOr<ToolLocation> search_everywhere(Tool tool, const ToolSearch& search) {
   if (!search.explicit_path.empty()) {
-    return find_requested(tool, search.explicit_path, "the given option", search.version_timeout);
+    return find_requested(tool, search.explicit_path, "the given option", search);
   }
   if (!search.variable.empty()) {
-    return find_requested(tool, search.variable, tool_variable(tool), search.version_timeout);
+    return find_requested(tool, search.variable, tool_variable(tool), search);
   }
   std::vector<ToolAttempt> tried;
   for (ToolAttempt& attempt : candidates(tool, search)) {
     if (attempt.problem.empty()) {
-      StatusOr<ToolLocation> found =
-          examine(tool, attempt.place, attempt.origin, search.version_timeout);
+      StatusOr<ToolLocation> found = examine(tool, attempt.place, attempt.origin, search);
       if (found.ok()) {
         found->tried = std::move(tried);
         return found;
@@ -281,6 +281,11 @@ std::optional<FileIdentity> FileIdentity::of(const std::string& path) {
   if (stat(path.c_str(), &status) != 0) return std::nullopt;
   return FileIdentity{status.st_dev, status.st_ino, static_cast<uint64_t>(status.st_size),
                       nanoseconds(status.st_mtim), nanoseconds(status.st_ctim)};
+}
+
+std::string FileIdentity::to_string() const {
+  return absl::StrCat("device ", device, ", inode ", inode, ", ", size, " bytes, written ",
+                      modified_ns, ", changed ", changed_ns);
 }
 
 ToolSearch ToolSearch::from_environment(Tool tool, absl::string_view explicit_path) {

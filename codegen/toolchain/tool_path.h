@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "heddle/codegen/cache/disk_cache.h"
 #include "heddle/ir/status.h"
 
 namespace heddle::codegen {
@@ -46,10 +47,10 @@ inline constexpr int kOldestPtxas[] = {12, 0, 0};
 
 // From what `tool --version` printed; nullopt if it is not that tool's answer.
 std::optional<ToolVersion> parse_tool_version(Tool tool, absl::string_view printed);
-// Runs `path --version`.
+// Runs `path --version`; or takes what this very file has answered before, where a cache knows it.
 StatusOr<ToolVersion> read_tool_version(
     Tool tool, const std::string& path,
-    std::chrono::milliseconds timeout = std::chrono::seconds(10));
+    std::chrono::milliseconds timeout = std::chrono::seconds(10), DiskCache* cache = nullptr);
 
 // A place that was looked at and why it did not do.
 struct ToolAttempt {
@@ -65,6 +66,7 @@ struct FileIdentity {
   int64_t modified_ns = 0, changed_ns = 0;
 
   bool operator==(const FileIdentity&) const = default;
+  std::string to_string() const;
   static std::optional<FileIdentity> of(const std::string& path);  // nullopt: no such file
 };
 
@@ -90,6 +92,7 @@ struct ToolSearch {
   std::vector<Root> roots{};
   std::string path_variable{};  // value of PATH
   std::chrono::milliseconds version_timeout{10'000};
+  DiskCache* cache = nullptr;  // that knows what tools answer; nullptr = none
 
   // Whether somebody named one file, so that no other will do.
   bool is_request() const { return !explicit_path.empty() || !variable.empty(); }

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "heddle/codegen/toolchain/remembered_run.h"
 #include "heddle/codegen/toolchain/subprocess.h"
 #include "heddle/codegen/toolchain/tool_path.h"
 #include "heddle/ir/status.h"
@@ -53,11 +54,21 @@ std::optional<ToolVersion> parse_tool_version(Tool tool, absl::string_view print
 }
 
 StatusOr<ToolVersion> read_tool_version(Tool tool, const std::string& path,
-                                        std::chrono::milliseconds timeout) {
+                                        std::chrono::milliseconds timeout, DiskCache* cache) {
   Command command;
   command.program = path;
   command.arguments = {"--version"};
   command.timeout = timeout;
+  // Before it runs, so that a file replaced in between is found to have changed.
+  const std::optional<FileIdentity> file = FileIdentity::of(path);
+  const std::string key = file ? run_key(absl::StrCat(path, file->to_string()), command) : "";
+  if (file) {
+    const std::optional<Finished> known = recall_run(cache, key);
+    if (known) {
+      std::optional<ToolVersion> version = parse_tool_version(tool, known->standard_output);
+      if (version) return *std::move(version);
+    }
+  }
   StatusOr<Finished> run = run_command(command);
   if (!run.ok()) return FailedPreconditionError(run.status().message());
   if (!run->succeeded()) {
@@ -69,6 +80,9 @@ StatusOr<ToolVersion> read_tool_version(Tool tool, const std::string& path,
     return FailedPreconditionError(absl::StrCat("'", path, " --version' does not answer as ",
                                                 tool_name(tool), " does, but '",
                                                 first_line(run->standard_output), "'"));
+  }
+  if (file && FileIdentity::of(path) == file) {
+    remember_run(cache, key, absl::StrCat("version of ", path), *run);
   }
   return *std::move(version);
 }

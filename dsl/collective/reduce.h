@@ -225,7 +225,7 @@ class WarpSlots {
   WarpSlots in_block(const Int& rank, SourceLoc loc) const {
     WarpSlots there(*this);
     for (int i = 0; i < count_; ++i) {
-      there.arrays_[i] = emit_map_shared(arrays_[i], 1, rank.node(), loc);
+      there.arrays_[i] = emit_map_shared(arrays_[i], rank.node(), loc);
     }
     return there;
   }

@@ -7,6 +7,8 @@
 //   block_sort(keys, count, [](const UInt64& a, const UInt64& b) { return a > b; });   // the greatest first
 #pragma once
 
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "heddle/dsl/collective/reduce.h"
@@ -22,10 +24,12 @@ struct Pairs {
 };
 
 // The steps of a bitonic network over `count` elements. `pairs_of` says which of so many pairs are the thread's; `sync(half)`
-// is a barrier of all threads in front of a step whose pairs lie in stretches of 2 * half elements.
-template <class Keys, class Before, class PairsOf, class Sync>
+// is a barrier of all threads in front of a step whose pairs lie in stretches of 2 * half elements. Where stretches of
+// `width` elements are sorted, and merged, otherwise, sort_stretches() and merge_stretches() do so.
+template <class Keys, class Before, class PairsOf, class Sync, class Sort, class Merge>
 void sort_by_network(const Keys& keys, const Int& count, const Before& before,
-                     const PairsOf& pairs_of, const Sync& sync) {
+                     const PairsOf& pairs_of, const Sync& sync, int width,
+                     const Sort& sort_stretches, const Merge& merge_stretches) {
   // Pairs that lie in stretches of 2 * half elements, of which a half is in front. What lies behind the end would be the
   // last, and stay there.
   const auto step = [&](const Int& half, const auto& pair) {
@@ -43,7 +47,8 @@ void sort_by_network(const Keys& keys, const Int& count, const Before& before,
       });
     }
   };
-  Var<int32_t> run(1);
+  sort_stretches();
+  Var<int32_t> run(width);
   While([&] { return run < count; },
         [&] {
           // Two sorted runs become one: the first's elements are compared with the second's from its end.
@@ -51,48 +56,108 @@ void sort_by_network(const Keys& keys, const Int& count, const Before& before,
             return std::pair(begin + i, begin + 2 * run - 1 - i);
           });
           Var<int32_t> stride(run / 2);
-          While([&] { return stride > 0; },
+          While([&] { return stride >= width; },
                 [&] {
                   step(stride, [&](const Int& begin, const Int& i) {
                     return std::pair(begin + i, begin + i + stride);
                   });
                   stride = stride / 2;
                 });
+          merge_stretches();
           run = run * 2;
         });
 }
+// The same in which all steps are alike.
+template <class Keys, class Before, class PairsOf, class Sync>
+void sort_by_network(const Keys& keys, const Int& count, const Before& before,
+                     const PairsOf& pairs_of, const Sync& sync) {
+  sort_by_network(
+      keys, count, before, pairs_of, sync, 1, [] {}, [] {});
+}
 
-// The steps of a bitonic network over the values of the lanes of a segment, in the order of lanes first.
+// Values of the lanes of a segment, in the order of lanes first, and the steps of a bitonic network over them.
 template <class T, class Before>
-std::vector<T> sort_lanes(std::vector<T> values, const Before& before, int width) {
-  const int each = static_cast<int>(values.size()), all = each * width;
+class LaneNetwork {
+ public:
+  // Those from number `count` on stay where they are; none: all are sorted.
+  LaneNetwork(std::vector<T> values, const Before& before, std::optional<Int> count = {})
+      : values_(std::move(values)), before_(before), count_(std::move(count)) {}
+
+  // Sorts the values of each `width` lanes.
+  void sort(int width) {
+    const int all = each() * width;
+    for (int run = 1; run < all; run *= 2) {
+      // Two sorted runs become one: the first's elements meet the second's from its end.
+      step(2 * run - 1, run);
+      merge(run / 2);
+    }
+  }
+  // Steps over this stride, which is a power of two, and all smaller ones.
+  void merge(int stride) {
+    for (; stride > 0; stride /= 2) step(stride, stride);
+  }
+  const std::vector<T>& values() const { return values_; }
+
+ private:
+  int each() const { return static_cast<int>(values_.size()); }
+
   // Each element meets the one whose number differs in the bits of `mask`; `top`, the highest of these, tells which of both
   // comes behind.
-  const auto step = [&](int mask, int top) {
-    const int of_lanes = mask / each, within = mask % each;
-    const Bool behind = (lane_id() & (top / each)) != 0;
+  void step(int mask, int top) {
+    const int of_lanes = mask / each(), within = mask % each();
+    const Bool behind = (lane_id() & (top / each())) != 0;
     std::vector<T> next;
-    for (int i = 0; i < each; ++i) {
-      const T& mine = values[static_cast<size_t>(i)];
-      const T& there = values[static_cast<size_t>(i ^ within)];
+    for (int i = 0; i < each(); ++i) {
+      const T& mine = values_[static_cast<size_t>(i)];
+      const T& there = values_[static_cast<size_t>(i ^ within)];
       if (of_lanes == 0) {
         const bool last = (i & top) != 0;
-        next.push_back(T(select(last ? before(mine, there) : before(there, mine), there, mine)));
+        const Bool swap = last ? before_(mine, there) : before_(there, mine);
+        next.push_back(T(select(counted(swap, last, i, mask), there, mine)));
       } else {
         const T other = shfl_xor(there, of_lanes);
         const T first = select(behind, other, mine), second = select(behind, mine, other);
-        const Bool swap = before(second, first);
-        next.push_back(T(select(swap, other, mine)));
+        const Bool swap = before_(second, first);
+        next.push_back(T(select(counted(swap, behind, i, mask), other, mine)));
       }
     }
-    values = std::move(next);
-  };
-  for (int run = 1; run < all; run *= 2) {
-    // Two sorted runs become one: the first's elements meet the second's from its end.
-    step(2 * run - 1, run);
-    for (int stride = run / 2; stride > 0; stride /= 2) step(stride, stride);
+    values_ = std::move(next);
   }
-  return values;
+  // `swap`, where the pair's second element is one that is sorted: this lane's i-th, if that is behind the other.
+  Bool counted(const Bool& swap, const Bool& behind, int i, int mask) const {
+    if (!count_) return swap;
+    const Int mine = lane_id() * each() + i;
+    return swap && select(behind, mine, mine ^ mask) < *count_;
+  }
+
+  std::vector<T> values_;
+  const Before& before_;
+  std::optional<Int> count_;
+};
+
+// The network over an array by the threads of a block of whole warps: stretches of a warp's elements are sorted, and merged,
+// in registers.
+template <class Keys, class Before>
+void sort_by_warps(const Keys& keys, const Int& count, const Before& before) {
+  using T = traced_t<decltype(keys(count))>;
+  // steps(network) of each stretch.
+  const auto stretches = [&](const auto& steps) {
+    sync_threads();
+    for (const Int first : range(warp_id() * kWarpSize, count, threads_per_block())) {
+      const Int mine = first + lane_id();
+      LaneNetwork<T, Before> network({T(keys(min(mine, count - 1)))}, before, count - first);
+      steps(network);
+      If(mine < count, [&] { keys(mine) = network.values()[0]; });
+    }
+  };
+  sort_by_network(
+      keys, count, before,
+      [&](const Int& pairs) {
+        return Pairs{thread_idx.x, pairs, block_dim.x};
+      },
+      [](const Int&) { sync_threads(); }, kWarpSize,
+      [&] { stretches([](auto& network) { network.sort(kWarpSize); }); },
+      [&] { stretches([](auto& network) { network.merge(kWarpSize / 2); }); });
 }
 
 }  // namespace detail
@@ -110,7 +175,9 @@ auto warp_sort(const X& value, Before before, int width = kWarpSize,
                    "sort over 1, 2, 4, 8, 16 or 32 lanes");
     return T(value);
   }
-  return detail::sort_lanes(std::vector<T>{T(value)}, before, width)[0];
+  detail::LaneNetwork<T, Before> network({T(value)}, before);
+  network.sort(width);
+  return network.values()[0];
 }
 
 // The same of n values of each lane, n a power of two: of all 32 n in order, lane i gets those from number i n on.
@@ -123,37 +190,29 @@ std::vector<T> warp_sort(const std::vector<T>& values, Before before,
                    "pass 1, 2, 4, 8, … values");
     return values;
   }
-  return detail::sort_lanes(values, before, kWarpSize);
+  detail::LaneNetwork<T, Before> network(values, before);
+  network.sort(kWarpSize);
+  return network.values();
 }
 
 // Sorts the first `count` elements of an array, of any number that the block's threads agree on: of two, the one that is
 // before(a, b) comes first. All threads of the block take part, in blocks of one dimension; what they wrote
-// before is sorted, and what they read after it is. A bitonic network: log2(count) (log2(count) + 1) / 2 steps, with a
-// barrier each, of count / 2 comparisons. As few elements as a warp compares at once, 64, are sorted by the first warp
-// with barriers of its own, in blocks of whole warps.
+// before is sorted, and what they read after it is. A bitonic network: log2(count) (log2(count) + 1) / 2 steps of count / 2
+// comparisons. In blocks of whole warps, those between the elements of 32 take place in registers; the others have a barrier
+// each.
 template <class Keys, class Before>
 void block_sort(const Keys& keys, const Int& count, Before before,
                 SourceLoc loc = SourceLoc::current()) {
   const CallerLines lines(loc);
-  const auto by = [&](const Int& threads, auto sync) {
+  if (threads_per_block() % kWarpSize == 0) {
+    detail::sort_by_warps(keys, count, before);
+  } else {
     detail::sort_by_network(
         keys, count, before,
         [&](const Int& pairs) {
-          return detail::Pairs{thread_idx.x, pairs, threads};
+          return detail::Pairs{thread_idx.x, pairs, block_dim.x};
         },
-        [&](const Int&) { sync(); });
-  };
-  const auto by_block = [&] { by(block_dim.x, [] { sync_threads(); }); };
-  if (threads_per_block() > kWarpSize && threads_per_block() % kWarpSize == 0) {
-    If(
-        count <= 2 * kWarpSize,
-        [&] {
-          sync_threads();
-          If(warp_id() == 0, [&] { by(kWarpSize, [] { sync_warp(); }); });
-        },
-        by_block);
-  } else {
-    by_block();
+        [](const Int&) { sync_threads(); });
   }
   sync_threads();
 }

@@ -5,14 +5,14 @@
 namespace heddle {
 namespace detail {
 
-Node emit_map_shared(Node view, int rank, Node block, SourceLoc loc) {
+Node emit_map_shared(Node view, Node block, SourceLoc loc) {
   Trace* const trace = Trace::current();
   if (trace == nullptr) return made_outside(view.type, "map_shared", loc);
   trace->set_place(loc);
   const ir::ValueId array = trace->use(view, loc);
   const ir::Type own = trace->kernel().type(array);
   const ir::Type mapped =
-      ir::Type::view(own.scalar, ir::Space::kSharedCluster, rank, own.read_only);
+      ir::Type::view(own.scalar, ir::Space::kSharedCluster, own.rank, own.read_only);
   return trace->node(
       trace->create(ir::Opcode::kMapShared, {array, trace->use(block, loc)}, mapped));
 }

@@ -15,7 +15,7 @@
 namespace heddle {
 namespace detail {
 
-Node emit_map_shared(Node view, int rank, Node block, SourceLoc loc);
+Node emit_map_shared(Node view, Node block, SourceLoc loc);
 
 }  // namespace detail
 
@@ -49,7 +49,7 @@ inline void sync_cluster(SourceLoc loc = SourceLoc::current()) {
 // memory: a sync_cluster() before and after.
 template <class T, int Rank>
 Shared<T, Rank> map_shared(const Shared<T, Rank>& array, detail::Arg<int32_t> block) {
-  return Shared<T, Rank>(detail::emit_map_shared(array.view_node(), Rank, block.node, block.loc));
+  return Shared<T, Rank>(detail::emit_map_shared(array.view_node(), block.node, block.loc));
 }
 
 }  // namespace heddle

@@ -118,8 +118,9 @@ class Backward {
           seen_as<3>(matrix, {1, rows(), columns()}, {0, matrix.strides[0], matrix.strides[1]}));
     };
     const ColumnsOf all{1, rows(), columns(), std::min(as_columns(x_), as_columns(dy_))};
-    const ColumnDeal deal = deal_columns(all);
-    const int64_t split = stretches(all, deal, stream_.device().info());
+    const DeviceInfo& device = stream_.device().info();
+    const ColumnDeal deal = deal_columns(all, device);
+    const int64_t split = stretches(all, deal, device);
     return with_sums(split, [&](const TensorRef<float, 3>& sums) {
       return of_columns(deal).launch(stream_, column_shape(all, deal, split), x_, dy_,
                                      TensorRef<const float, 2>(scales), sums);

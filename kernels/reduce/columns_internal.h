@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "heddle/dsl/cuda/cluster.h"
 #include "heddle/kernels/reduce/combine_internal.h"
 #include "heddle/kernels/rows/deal.h"
 
@@ -15,6 +16,7 @@ struct ColumnDeal {
   int rows = 1;    // threads below each other, a power of two
   int unroll = 1;  // loads of a thread under way
   int fold = 1;    // rows that lie one behind the other and are taken as one
+  int blocks = 1;  // of a cluster, which have a stretch each and combine what they have
   friend bool operator==(const ColumnDeal&, const ColumnDeal&) = default;
 };
 
@@ -24,8 +26,8 @@ struct ColumnsOf {
   int width = 1;        // columns that are one access
   bool states = false;  // they are states, which an earlier launch has just stored
 };
-ColumnDeal deal_columns(const ColumnsOf& of);
-// Stretches that the rows are split into, so that a device is busy, and the launch.
+ColumnDeal deal_columns(const ColumnsOf& of, const DeviceInfo& device);
+// Results of each column, of so many blocks or clusters, so that a device is busy, and the launch.
 int64_t stretches(const ColumnsOf& of, const ColumnDeal& deal, const DeviceInfo& device);
 LaunchShape column_shape(const ColumnsOf& of, const ColumnDeal& deal, int64_t stretches);
 
@@ -83,23 +85,57 @@ class StateRow {
   size_t count_ = 0;
 };
 
-// Combines the rows of each column that the block has a stretch of: load(outer, row, column, loads) gives the states of
-// `width` columns, of as many rows as there are loads, deal.rows apart; store(outer, stretch, column, state).
+// What the blocks of a cluster have of the same columns: all send it to the first one, whose first threads combine it. The
+// cluster's threads have arrived once.
+template <class Op>
+StateRow<typename Op::State> combine_in_cluster(const ColumnDeal& deal, const Op& op,
+                                                const StateRow<typename Op::State>& mine) {
+  using State = typename Op::State;
+  const Int rank = cluster_rank(), first = thread_idx.x * deal.width;
+  const Shared<typename Op::Stored, 2> sent({deal.blocks, deal.lanes * deal.width});
+  const Shared<typename Op::Stored, 2> theirs = map_shared(sent, 0);
+  cluster_wait();
+  If(thread_idx.y == 0, [&] {
+    for (int i = 0; i < deal.width; ++i) theirs(rank, first + i) = mine[i];
+  });
+  sync_cluster();
+  return If(
+      rank == 0 && thread_idx.y == 0,
+      [&] {
+        StateRow<State> out;
+        for (int i = 0; i < deal.width; ++i) {
+          std::vector<State> of_blocks;
+          for (int block = 0; block < deal.blocks; ++block) {
+            of_blocks.push_back(State(sent(block, first + i)));
+          }
+          out.push(in_tree(std::move(of_blocks),
+                           [&](const State& a, const State& b) { return op.merge(a, b); }));
+        }
+        return out;
+      },
+      [&] { return mine; });
+}
+
+// Combines the rows of each column that the block, or cluster, has a stretch of: load(outer, row, column, loads) gives the
+// states of `width` columns, of as many rows as there are loads, deal.rows apart; store(outer, stretch, column, state).
 template <class Op, class Load, class Store>
 void reduce_columns_body(const ColumnDeal& deal, const Op& op, const Int& rows, const Int& columns,
                          const Int& stretches, Load load, Store store) {
   using State = typename Op::State;
   const int block_columns = deal.lanes * deal.width;
   const Int tiles = (columns + (block_columns - 1)) / block_columns;
-  const Int tile = block_idx.x % tiles, above = block_idx.x / tiles;
+  const Int number = deal.blocks > 1 ? block_idx.x / deal.blocks : Int(block_idx.x);
+  const Int tile = number % tiles, above = number / tiles;
   const Int stretch = above % stretches, outer = above / stretches;
   const Int lane = thread_idx.x, below = thread_idx.y;
   const Int column = (tile * deal.lanes + lane) * deal.width;
   // Lanes behind the last column load it again.
   const Int loaded = min(column, columns - deal.width);
 
-  const Int each = (rows + stretches - 1) / stretches;
-  const Int begin = stretch * each, end = min(begin + each, rows);
+  if (deal.blocks > 1) cluster_arrive(MemoryOrder::relaxed);  // this block runs
+  const Int rank = deal.blocks > 1 ? cluster_rank() : Int(0);
+  const Int parts = stretches * deal.blocks, each = (rows + parts - 1) / parts;
+  const Int begin = (stretch * deal.blocks + rank) * each, end = min(begin + each, rows);
   const Int first = begin + below;
   const Int count = max(end - first + (deal.rows - 1), 0) / deal.rows;
   const Int batches = count / deal.unroll;
@@ -142,7 +178,8 @@ void reduce_columns_body(const ColumnDeal& deal, const Op& op, const Int& rows, 
           [&] { return mine; });
     }
   }
-  If(below == 0 && column < columns, [&] {
+  if (deal.blocks > 1) mine = combine_in_cluster(deal, op, mine);
+  If(rank == 0 && below == 0 && column < columns, [&] {
     for (int i = 0; i < deal.width; ++i) store(outer, stretch, column + i, mine[i]);
   });
 }

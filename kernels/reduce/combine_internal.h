@@ -12,7 +12,10 @@
 //   Value<Result> result(State, n)   where n elements were combined
 #pragma once
 
+#include <algorithm>
 #include <limits>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "heddle/kernels/reduce/reduce.h"
@@ -20,13 +23,17 @@
 
 namespace heddle::kernels {
 
-// Elements of a thread.
+// Elements of a thread, in groups: the places of each one's elements lie `step` apart.
 template <class Element>
 struct Elements {
-  std::vector<Value<Element>> values;
-  std::vector<Int> places;  // along the mode that is reduced
-  // Of so many after each other: whether they are there, or `outside`; none: all are.
-  std::vector<std::pair<int, Bool>> present;
+  struct Group {
+    int size;
+    Int first;                    // its first place along the mode that is reduced
+    std::optional<Bool> present;  // whether they are there, or `outside`; none: they are
+  };
+  std::vector<Value<Element>> values;  // of one group after the other
+  std::vector<Group> groups;  // in the order of their places, but the last one, if it may be absent
+  int step = 1;
 };
 
 // An element that changes no sum, product or extremum.
@@ -138,23 +145,24 @@ struct Spread {
   }
   State nothing() const { return {0, 0, 0}; }
   State of(const Elements<float>& elements) const {
-    const auto all = static_cast<int>(elements.values.size());
-    const std::vector<std::pair<int, Bool>> whole = {{all, Bool(true)}};
-    const auto& groups = elements.present.empty() ? whole : elements.present;
+    // What a group adds, if it is there.
+    const auto added = [](const auto& group, const Float& x) {
+      return group.present ? select(*group.present, x, 0.0f) : x;
+    };
     std::vector<Float> counts;
-    for (const auto& [size, present] : groups) {
-      counts.push_back(select(present, static_cast<float>(size), 0.0f));
+    for (const auto& group : elements.groups) {
+      counts.push_back(added(group, static_cast<float>(group.size)));
     }
     const Float count = in_tree(std::move(counts), plus());
     const Float mean = in_tree(elements.values, plus()) * fast::rcp(max(count, 1.0f));
     std::vector<Float> squares;
     auto next = elements.values.begin();
-    for (const auto& [size, present] : groups) {
+    for (const auto& group : elements.groups) {
       std::vector<Float> of_group;
-      for (const auto end = next + size; next != end; ++next) {
+      for (const auto end = next + group.size; next != end; ++next) {
         of_group.push_back((*next - mean) * (*next - mean));
       }
-      squares.push_back(select(present, in_tree(std::move(of_group), plus()), 0.0f));
+      squares.push_back(added(group, in_tree(std::move(of_group), plus())));
     }
     return {count, mean, in_tree(std::move(squares), plus())};
   }
@@ -187,23 +195,38 @@ struct PlacesOf {
   }
   State nothing() const { return uint64_t{0}; }
   State of(const Elements<E>& elements) const {
-    const bool largest = reduction == Reduction::kArgmax;
-    const Value<E> best = in_tree(elements.values, [&](const Value<E>& a, const Value<E>& b) {
-      if constexpr (kIntegers) {
-        return largest ? max(a, b) : min(a, b);
-      } else {
-        return largest ? max_nan(a, b) : min_nan(a, b);
+    // Extrema of a few elements each, then the place among the few that have the best: two operations an element, and not as
+    // many as its place would take.
+    std::vector<Few> all;
+    auto next = elements.values.begin();
+    for (const auto& group : elements.groups) {
+      for (int first = 0; first < group.size; first += kFew) {
+        const auto end = next + std::min(kFew, group.size - first);
+        all.push_back(few(next, end, group.first + first * elements.step));
+        next = end;
       }
-    });
-    // Where one is NaN, `best` is, and equals none.
-    std::vector<Int> places;
-    for (size_t i = 0; i < elements.values.size(); ++i) {
-      const Value<E>& x = elements.values[i];
-      const Bool is_best = kIntegers ? x == best : x == best || x != x;
-      places.push_back(select(is_best, elements.places[i], kBehind));
     }
-    const UInt place = ~cast<uint32_t>(in_tree(std::move(places), minimum()));
-    return cast<uint64_t>(order_of(best)) << 32u | cast<uint64_t>(place);
+    const bool in_order = !elements.groups.back().present;
+    const Few last = all.back();
+    if (!in_order && all.size() > 1) all.pop_back();
+    const Few first = in_tree(std::move(all), [&](const Few& a, const Few& b) {
+      return chosen(is_better(b.best, a.best), a, b);
+    });
+    const auto against_last = [&] {
+      const Bool as_good = !is_better(first.best, last.best) && last.first < first.first;
+      return chosen(is_better(last.best, first.best) || as_good, first, last);
+    };
+    const Few best = in_order ? first : against_last();
+    // From the last one, so that the first is what remains.
+    std::vector<Int> behind = {Int(0)};
+    for (int i = kFew - 1; i >= 0; --i) {
+      const Value<E>& x = best.values[static_cast<size_t>(i)];
+      // Where one is NaN, the best is, and equals none.
+      const Bool found = kIntegers ? x == best.best : x == best.best || x != x;
+      behind.push_back(select(found, i * elements.step, behind.back()));
+    }
+    const UInt place = ~cast<uint32_t>(best.first + behind.back());
+    return cast<uint64_t>(order_of(best.best)) << 32u | cast<uint64_t>(place);
   }
   State merge(const State& a, const State& b) const { return max(a, b); }
   template <class Group>
@@ -216,7 +239,43 @@ struct PlacesOf {
 
  private:
   static constexpr bool kIntegers = std::is_integral_v<E>;
-  static constexpr int32_t kBehind = std::numeric_limits<int32_t>::max();  // all places
+  static constexpr int kFew = 8;
+
+  // Some elements, the last of them repeated, their first place, and the best of them.
+  struct Few {
+    Value<E> best;
+    Int first;
+    std::vector<Value<E>> values;
+  };
+  template <class Iterator>
+  Few few(Iterator begin, Iterator end, const Int& first) const {
+    std::vector<Value<E>> values(begin, end);
+    const Value<E> best = in_tree(values, [&](const Value<E>& a, const Value<E>& b) {
+      if constexpr (kIntegers) {
+        return largest() ? max(a, b) : min(a, b);
+      } else {
+        return largest() ? max_nan(a, b) : min_nan(a, b);
+      }
+    });
+    while (values.size() < kFew) values.push_back(Value<E>(values.back()));
+    return {best, first, std::move(values)};
+  }
+  static Few chosen(const Bool& second, const Few& a, const Few& b) {
+    Few out{select(second, b.best, a.best), select(second, b.first, a.first), {}};
+    for (size_t i = 0; i < a.values.size(); ++i) {
+      out.values.push_back(select(second, b.values[i], a.values[i]));
+    }
+    return out;
+  }
+  // NaN is better than all others, and no better than NaN.
+  Bool is_better(const Value<E>& a, const Value<E>& b) const {
+    if constexpr (kIntegers) {
+      return largest() ? a > b : a < b;
+    } else {
+      return b == b && !(largest() ? a <= b : a >= b);
+    }
+  }
+  bool largest() const { return reduction == Reduction::kArgmax; }
 
   // Numbers that are ordered as the elements are, or the other way round for the smallest; NaN is above all.
   UInt order_of(const Value<E>& x) const {

@@ -51,8 +51,8 @@ class Reducer {
   template <bool kStates, class T>
   Status columns(const TensorRef<const T, 3>& x, const TensorRef<Result, 2>& y, int64_t n) const;
 
-  // The same of elements whose rows begin at odd places, but lie one behind the other: several rows are taken as one,
-  // which begins at an even place.
+  // The same of elements whose rows begin at odd places, or are shorter than an access, but lie one behind the other:
+  // several rows are taken as one, which begins at an even place.
   template <class T>
   Status folded(const TensorRef<const T, 3>& x, const TensorRef<Result, 2>& y) const;
   // The states of stretches of rows, whose places begin with `first`.

@@ -32,13 +32,14 @@ void reduce_rows_body(const Reducing<Op, RowDeal>& how, const Tensor<const T, 2>
     const RowPart<int32_t> columns = row.columns_of(number);
     Elements<typename Op::Element> elements;
     for (size_t v = 0; v < loaded.vectors.size(); ++v) {
-      for (int i = 0; i < loaded.vectors[v].size(); ++i) {
-        elements.values.push_back(cast<typename Op::Element>(loaded.vectors[v][i]));
-        elements.places.push_back(columns.vectors[v][i] + threads.row() * first);
+      const Fragment<T>& vector = loaded.vectors[v];
+      for (int i = 0; i < vector.size(); ++i) {
+        elements.values.push_back(cast<typename Op::Element>(vector[i]));
       }
-      if (!loaded.in_row.empty()) {
-        elements.present.push_back({loaded.vectors[v].size(), loaded.in_row[v]});
-      }
+      std::optional<Bool> present;
+      if (!loaded.in_row.empty()) present.emplace(loaded.in_row[v]);
+      elements.groups.push_back(
+          {vector.size(), columns.vectors[v][0] + threads.row() * first, std::move(present)});
     }
     return op.of(elements);
   };
@@ -72,10 +73,9 @@ void reduce_elements_body(const Reducing<Op, ColumnDeal>& how, const Tensor<cons
           const Int place = deal.fold == 1
                                 ? row + first
                                 : row * deal.fold + (column + i) / (x.shape(2) / deal.fold);
-          Elements<typename Op::Element> elements;
+          Elements<typename Op::Element> elements{{}, {{loads, place, {}}}, deal.rows * deal.fold};
           for (int u = 0; u < loads; ++u) {
             elements.values.push_back(cast<typename Op::Element>(loaded[u][i]));
-            elements.places.push_back(place + u * deal.rows * deal.fold);
           }
           out.push(how.op.of(elements));
         }
@@ -307,10 +307,13 @@ Status Reducer<Op>::columns(const TensorRef<const T, 3>& x, const TensorRef<Resu
   }
   if constexpr (!kStates) {
     of.width = columns_at_once(x);
-    if (of.width == 1 && can_be_folded(x)) return folded(x, y);
+    // Their accesses would be single elements, or parts of one.
+    const bool narrow = of.width == 1 || of.columns * int64_t{sizeof(T)} < kVectorBytes;
+    if (narrow && can_be_folded(x)) return folded(x, y);
   }
-  const ColumnDeal deal = deal_columns(of);
-  const int64_t split = stretches(of, deal, stream_.device().info());
+  const DeviceInfo& device = stream_.device().info();
+  const ColumnDeal deal = deal_columns(of, device);
+  const int64_t split = stretches(of, deal, device);
   if (split > 1) {
     const StatusOr<Buffer> states = memory(of.outer * split * of.columns);
     if (!states.ok()) return states.status();
@@ -336,9 +339,10 @@ Status Reducer<Op>::folded(const TensorRef<const T, 3>& x, const TensorRef<Resul
   constexpr int64_t kFold = kVectorBytes / int64_t{sizeof(T)};
   const int64_t folds = rows / kFold, folded = folds * kFold, length = kFold * columns;
   const ColumnsOf of{1, folds, length, static_cast<int>(kFold)};
-  ColumnDeal deal = deal_columns(of);
+  const DeviceInfo& device = stream_.device().info();
+  ColumnDeal deal = deal_columns(of, device);
   deal.fold = static_cast<int>(kFold);
-  const int64_t split = stretches(of, deal, stream_.device().info());
+  const int64_t split = stretches(of, deal, device);
   const int64_t count = split * kFold + (folded < rows);
   const StatusOr<Buffer> states = memory(count * columns);
   if (!states.ok()) return states.status();
@@ -348,7 +352,7 @@ Status Reducer<Op>::folded(const TensorRef<const T, 3>& x, const TensorRef<Resul
     TensorRef<const T, 3> left = seen_as<3>(x, {1, rows - folded, columns}, {0, columns, 1});
     left.data += folded * columns;
     left.capacity_bytes = -1;
-    status = store_stretches<false>(deal_columns({1, rows - folded, columns}), left, folded,
+    status = store_stretches<false>(deal_columns({1, rows - folded, columns}, device), left, folded,
                                     in(*states, {1, 1, columns}, split * length));
   }
   if (!status.ok()) return status;

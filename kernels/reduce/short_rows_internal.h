@@ -37,10 +37,9 @@ void reduce_short_rows_body(const Op& op, const ShortDeal& deal, const Tensor<co
                             const Tensor<typename Op::Result, 2>& y, const Float& n) {
   using Result = typename Op::Result;
   const auto result_of = [&](auto element) {
-    Elements<typename Op::Element> elements;
+    Elements<typename Op::Element> elements{{}, {{deal.columns, Int(0), {}}}};
     for (int i = 0; i < deal.columns; ++i) {
       elements.values.push_back(cast<typename Op::Element>(element(i)));
-      elements.places.push_back(i);
     }
     return Value<Result>(op.result(op.of(elements), n));
   };

@@ -18,10 +18,9 @@ void reduce_together_body(const Op& op, const TogetherDeal& deal, const Tensor<c
   // All elements of a row, element(column) each, some at a time.
   const auto combine = [&](auto element) {
     const auto some = [&](const Int& first, int count) {
-      Elements<typename Op::Element> all;
+      Elements<typename Op::Element> all{{}, {{count, first, {}}}};
       for (int i = 0; i < count; ++i) {
         all.values.push_back(cast<typename Op::Element>(element(first + i)));
-        all.places.push_back(first + i);
       }
       return op.of(all);
     };

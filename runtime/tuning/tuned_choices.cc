@@ -16,6 +16,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "heddle/codegen/cache/user_folder.h"
 #include "nlohmann/json.hpp"
 
 namespace heddle::runtime {
@@ -115,15 +116,8 @@ std::shared_ptr<ChosenConfigs> from_file(const std::string& device, const std::s
 }  // namespace
 
 StatusOr<std::string> tuning_folder() {
-  if (const std::string folder = variable("HEDDLE_CACHE_DIR"); !folder.empty()) {
-    return folder + "/tuned";
-  }
-  if (const std::string folder = variable("XDG_CACHE_HOME"); !folder.empty()) {
-    return folder + "/heddle/tuned";
-  }
-  if (const std::string home = variable("HOME"); !home.empty()) {
-    return home + "/.cache/heddle/tuned";
-  }
+  const StatusOr<std::string> folder = codegen::user_cache_folder();
+  if (folder.ok()) return absl::StrCat(*folder, "/tuned");
   return FailedPreconditionError(
       "there is no folder for tuned choices; fix: set HEDDLE_CACHE_DIR to one");
 }

@@ -22,7 +22,8 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr char kCommands[] =
-    "commands: list, env, run, tune, bench, profile, dump, explain, opt, passes, reference, layout "
+    "commands: list, env, cache, run, tune, bench, profile, dump, explain, opt, passes, reference, "
+    "layout "
     "('heddle "
     "--help' "
     "explains "

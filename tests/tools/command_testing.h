@@ -31,7 +31,8 @@ using Arguments = std::vector<std::string>;
 // What this process finds, the programs that it runs find too, unless a test says otherwise: of two
 // values of a variable the first one counts. They also run under the same options of a sanitizer.
 inline std::vector<std::string> inherited_variables() {
-  std::vector<std::string> variables;
+  // They keep nothing for others.
+  std::vector<std::string> variables = {"HEDDLE_CACHE=off"};
   for (const char* const name : {"ASAN_OPTIONS", "TSAN_OPTIONS"}) {
     if (const char* const value = std::getenv(name)) {
       variables.push_back(absl::StrCat(name, "=", value));

@@ -17,6 +17,7 @@ CompiledKernel compile(const Kernel& kernel, const Signature& signature, int blo
   CompileOptions options;
   options.block = {block, 1, 1};
   options.stage = stage;
+  options.disk_cache = DiskCaching::kOff;
   auto compiled = kernel.compile(signature, options);
   if (!compiled.ok()) {
     std::fprintf(stderr, "%s\n", std::string(compiled.status().message()).c_str());

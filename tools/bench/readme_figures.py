@@ -62,13 +62,15 @@ def reduce_table(data):
                          f"| {f['of_read']:.2f} | {cub} |")
     nodes = [f"{f['columns']:,} of {f['dtype']} {f['heddle_us']:.2f} µs" for f in data["figures"] if f["along"] == "graph"]
     lines += ["", "A sum as one of a thousand nodes of a graph: " + ", ".join(nodes) + " (aim 3.5 µs for 65,536).", "",
-              "What is missed: columns store a state for each stretch of rows (1 to 2 % of the bytes) and have them combined by a second launch "
-              "(2 to 3 µs); with 32 or 64 lanes beside each other, of a 128, more states are stored (0.93 and 0.90 of 8192 × 8192), "
-              "with 8, rows are read in pieces of 128 bytes (0.94). Columns whose rows begin at odd places are taken as rows of several "
+              "What is missed: columns store a state for each stretch of rows and have them combined by a second launch (2 to 3 µs). Blocks of a cluster "
+              "that combine their stretches, which this table had named as next, are faster where two of them for each column and for each multiprocessor are all that "
+              "there are (bf16 8192 × 16384: 64.2 µs, otherwise 66.6), and slower elsewhere: with 8 or 16 blocks in a cluster multiprocessors stay empty (8192 × 8192 f32: "
+              "67.6 and 69.9 µs, without 66.9; bf16 1040447 × 129: 99 and 108, without 76). What helps is fewer blocks: 4 for each multiprocessor in place of 32 "
+              "(bf16 2097152 × 64: 67.1 µs, before 71.7; variances of 8192 × 8192: 69, before 76). With 32 lanes beside each other, of a 128, more states are stored, with 8, "
+              "rows are read in pieces of 128 bytes. Columns whose rows begin at odd places are taken as rows of several "
               "(one by one: 0.75 of bf16), whose states are as many again. Short odd rows are copied to shared memory, "
-              "where each thread adds up one (bf16 of 31: 0.57 before). Rows of 129 of f32 left half of a warp's places empty (0.76 before; 16 lanes now), "
-              "and those of 1,023 had a block each (0.89; now a warp with eight vectors a lane). Those of 129 of bf16 are faster in shared memory (sum 72 µs, of lanes 83). "
-              "Rows of 1 to 4 of bf16 stored results one by one in this run, and store vectors of them since. Next: blocks of a cluster that combine their stretches.", ""]
+              "where each thread adds up one (bf16 of 31: 0.57 before). Those of 129 of bf16 are faster there (sum 72 µs, of lanes 83). "
+              "The place of an extremum is looked for among the eight elements that have it (bf16 8192 × 16384 by rows: 62 µs; looked for among all, 80).", ""]
     return lines
 
 

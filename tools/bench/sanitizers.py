@@ -13,6 +13,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -33,6 +34,7 @@ EXPLAINED = {
 SUITES = {
     "matrix products": ("test_kernels", "*Gemm*-*Mutation*:GemmRe*"),
     "kernels of rows": ("test_kernels", "*Softmax*:*Norm*:*CrossEntropy*:*Reduce*"),
+    "maps, scans, searches": ("test_kernels", "*Map*:Copies*:Casts*:*Scan*:*Sort*:*TopK*:*Histogram*:*Embedding*:*Dropout*:*Rotar*:L2*"),
     "other kernels": ("test_kernels", "*Axpby*:*RowSum*:*Learn*:*LayoutKernels*-AxpbyOfMany*:*MoreThan2To31*:*FurtherApart*"),
     "copies, products, pipelines, collectives": ("test_dsl", "*Tma*:*Bulk*:*Im2col*:*Wgmma*:Gemm.*:*Pipeline*:*Mma*:CollectiveResults*"),
 }
@@ -50,11 +52,12 @@ def run(tests, device, tool, suite, shard, shards, limit):
     program, chosen = SUITES[suite]
     command = [sanitizer(), "--tool", tool, *TOOLS[tool], os.path.join(tests, program), f"--device={device}", f"--gtest_filter={chosen}"]
     env = {**os.environ, "GTEST_TOTAL_SHARDS": str(shards), "GTEST_SHARD_INDEX": str(shard)}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env) as process:
+    # A session of their own: the tool leaves the program that it runs behind, which would hold the pipe.
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env, start_new_session=True) as process:
         try:
             return process.communicate(timeout=limit)[0], True
         except subprocess.TimeoutExpired:
-            process.kill()
+            os.killpg(process.pid, signal.SIGKILL)
             return process.communicate()[0], False
 
 

@@ -41,6 +41,7 @@ if(HEDDLE_STATIC_ABSEIL)
 endif()
 
 find_package(nlohmann_json 3.11 REQUIRED)
+find_path(HEDDLE_XXHASH_INCLUDE_DIR xxhash.h REQUIRED)  # hashes; the header alone
 if(HEDDLE_BUILD_TOOLS)
   find_package(CLI11 2.1 REQUIRED)
   find_package(benchmark 1.7 REQUIRED)

@@ -26,7 +26,9 @@ bool blames_variable(absl::string_view message, Tool tool) {
 
 std::string advise(absl::string_view message) {
   std::string text = absl::StrReplaceAll(
-      message, {{"Device::open(\"interp\")", "--device interp"}, {"fix: set ", "fix: --set "}});
+      message, {{"Device::open(\"interp\")", "--device interp"},
+                {"fix: set ", "fix: --set "},
+                {"fix: set HEDDLE_", "fix: set HEDDLE_"}});  // a variable; the longest match counts
   for (const Tool tool : {Tool::kPtxas, Tool::kNvdisasm, Tool::kCuobjdump}) {
     if (!blames_variable(message, tool)) continue;
     absl::StrAppend(&text, "; fix: unset ", codegen::tool_variable(tool),

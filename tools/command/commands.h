@@ -26,6 +26,16 @@ struct EnvOptions {
 };
 Exit show_environment(const EnvOptions& options);
 
+// The cache of compiled kernels on disk.
+struct CacheOptions {
+  std::string action = "info";  // of cache_actions()
+  bool json = false;
+};
+// "info": where it is, and how large; "list": what it has; "clear": deletes that; "verify": reads all, and deletes what is
+// damaged.
+std::vector<std::string> cache_actions();
+Exit manage_cache(const CacheOptions& options);
+
 // Runs a kernel on .npy files.
 struct RunOptions {
   KernelChoice choice;

@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "heddle/codegen/cache/disk_cache.h"
 #include "heddle/codegen/toolchain/tool_path.h"
 #include "heddle/ir/target.h"
 #include "heddle/runtime/cuda/driver.h"
@@ -120,9 +121,20 @@ std::vector<Finding> devices() {
 }
 
 Finding cache() {
+  const std::shared_ptr<codegen::DiskCache> kept = codegen::DiskCache::of_user();
+  if (kept == nullptr) {
+    return {"cache",
+            "compiled kernels are kept in memory while a program runs; nothing on disk",
+            {{"works", true}, {"folder", nullptr}}};
+  }
+  const codegen::DiskCache::Usage usage = kept->usage().value_or(codegen::DiskCache::Usage{});
   return {"cache",
-          "compiled kernels are kept in memory while a program runs; nothing on disk",
-          {{"memory", true}, {"disk", false}}};
+          absl::StrFormat("%s, %d compiled kernels and versions of tools, %.1f MiB", kept->path(),
+                          usage.entries, static_cast<double>(usage.bytes) / (1 << 20)),
+          {{"works", true},
+           {"folder", kept->path()},
+           {"entries", usage.entries},
+           {"bytes", usage.bytes}}};
 }
 
 // The environment variables that Heddle reads.
@@ -132,7 +144,8 @@ Finding variables() {
   for (const char* name :
        {"HEDDLE_PTXAS", "HEDDLE_NVDISASM", "HEDDLE_CUOBJDUMP", "HEDDLE_CUDA_LIBRARY", "CUDA_HOME",
         "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "HEDDLE_DUMP", "HEDDLE_DUMP_DIR", "HEDDLE_PASSES",
-        "HEDDLE_INTERP_COMPLETION", "HEDDLE_SYNC", "HEDDLE_TUNE", "HEDDLE_CACHE_DIR"}) {
+        "HEDDLE_INTERP_COMPLETION", "HEDDLE_SYNC", "HEDDLE_TUNE", "HEDDLE_CACHE",
+        "HEDDLE_CACHE_DIR", "HEDDLE_CACHE_MIB"}) {
     const char* const value = std::getenv(name);
     if (value == nullptr) continue;
     json[name] = value;

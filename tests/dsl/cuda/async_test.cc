@@ -183,6 +183,30 @@ TEST(Cluster, ReachesOtherBlocksSharedMemory) {
   }
 }
 
+struct Sent {
+  Int from;
+  Float half;
+};
+
+// Each block stores a struct for each of its threads in the next one's array of them.
+TEST(Cluster, ReachesOtherBlocksStructs) {
+  if (!has_clusters()) GTEST_SKIP() << "this device has no clusters";
+  const auto got = run(
+      "structs", {.grid = 8, .block = 32, .cluster = 4}, 256,
+      [](Tensor<const int32_t, 1> x, Tensor<int32_t, 1> y) {
+        const Shared<Sent, 2> came({2, 16});
+        const Int t = thread_idx.x, i = block_idx.x * 32 + t;
+        sync_cluster();
+        map_shared(came, cluster_rank() ^ 1)(t / 16, t % 16) = Sent{x(i), cast<float>(x(i)) * 0.5f};
+        sync_cluster();
+        const Sent here = came(t / 16, t % 16);
+        y(i) = here.from * 1000 + cast<int32_t>(here.half * 2.0f);
+        sync_cluster();
+      });
+  ASSERT_THAT(got, IsOk());
+  for (int i = 0; i < 256; ++i) EXPECT_EQ((*got)[static_cast<size_t>(i)], (i ^ 32) * 1001) << i;
+}
+
 TEST(Cluster, WaitingUnderAConditionIsReported) {
   if (!has_clusters()) GTEST_SKIP() << "this device has no clusters";
   const auto got = run("half", {.grid = 2, .block = 32, .cluster = 2}, 64,

@@ -30,7 +30,7 @@ TEST(SortTest, OfAnyNumberOfElements) {
     for (uint64_t& key : x) key = uint64_t{random() % 50} << 40 | random() % 3;
     const Buffer in = device.upload(absl::MakeConstSpan(x)).value(),
                  out = device.upload(absl::MakeConstSpan(x)).value();
-    for (const int threads : {32, 96, 256}) {
+    for (const int threads : {32, 40, 96, 256}) {
       ASSERT_THAT(kernel.launch(stream, {.block = threads}, as_tensor<const uint64_t>(in, {kMost}),
                                 as_tensor<uint64_t>(out, {kMost}), count),
                   IsOk());
