@@ -21,6 +21,10 @@ namespace {
 
 // Its time is that of the last look at the size.
 constexpr char kSwept[] = "swept";
+constexpr char kFix[] = "; fix: set HEDDLE_CACHE_DIR to a folder of yours";
+constexpr char kNotDeleted[] = "a compiled kernel that is of no use cannot be deleted";
+// A part of the limit that is free after a sweep.
+constexpr uint64_t kFree = 5;
 // A writer takes less.
 constexpr int64_t kOldestTemporary = 3600;
 
@@ -32,11 +36,32 @@ absl::string_view variable(const char* name) {
 CacheLimits limits_of_user() {
   constexpr int kMib = 20;
   CacheLimits limits;
+  const absl::string_view text = variable("HEDDLE_CACHE_MIB");
   uint64_t mib = 0;
-  if (absl::SimpleAtoi(variable("HEDDLE_CACHE_MIB"), &mib) && mib < (uint64_t{1} << 40)) {
+  if (absl::SimpleAtoi(text, &mib) && mib < (uint64_t{1} << 40)) {
     limits.bytes = mib << kMib;
+  } else if (!text.empty()) {
+    static std::once_flag said;
+    std::call_once(said, [&] {
+      std::fprintf(
+          stderr,
+          "heddle: HEDDLE_CACHE_MIB is '%s', which is no number of MiB; the cache of compiled "
+          "kernels has 1024\n",
+          std::string(text).c_str());
+    });
   }
   return limits;
+}
+
+bool is_off() {
+  const absl::string_view text = variable("HEDDLE_CACHE");
+  return text == "off" || text == "0" || limits_of_user().bytes == 0 || getauxval(AT_SECURE) != 0;
+}
+
+// What a writer that was killed has left: of an entry, or of the note of the last sweep.
+bool is_left_over(absl::string_view name) {
+  const std::optional<absl::string_view> target = CacheFolder::target_of(name);
+  return target && (*target == kSwept || is_entry_name(*target));
 }
 
 StatusOr<std::string> folder_of_user() {
@@ -59,7 +84,7 @@ struct Opened {
 }  // namespace
 
 std::shared_ptr<DiskCache> DiskCache::of_user() {
-  if (variable("HEDDLE_CACHE") == "off" || getauxval(AT_SECURE) != 0) return nullptr;
+  if (is_off()) return nullptr;
   Opened& opened = Opened::of_process();
   const std::lock_guard lock(opened.mutex);
   const auto [place, is_new] =
@@ -69,8 +94,9 @@ std::shared_ptr<DiskCache> DiskCache::of_user() {
   if (cache.ok()) {
     place->second = *std::move(cache);
   } else {
-    std::fprintf(stderr, "heddle: compiled kernels are not kept for other programs: %s\n",
-                 std::string(cache.status().message()).c_str());
+    const std::string why(cache.status().message());
+    std::fprintf(stderr, "heddle: compiled kernels are not kept for other programs: %s%s\n",
+                 why.c_str(), absl::StrContains(why, "; fix: ") ? "" : kFix);
   }
   return place->second;
 }
@@ -78,8 +104,7 @@ std::shared_ptr<DiskCache> DiskCache::of_user() {
 StatusOr<std::shared_ptr<DiskCache>> DiskCache::open_of_user() {
   const StatusOr<std::string> folder = folder_of_user();
   if (folder.ok()) return open(*folder, limits_of_user());
-  return FailedPreconditionError(
-      absl::StrCat(folder.status().message(), "; fix: set HEDDLE_CACHE_DIR to a folder of yours"));
+  return FailedPreconditionError(absl::StrCat(folder.status().message(), kFix));
 }
 
 StatusOr<std::shared_ptr<DiskCache>> DiskCache::open(const std::string& folder,
@@ -89,9 +114,9 @@ StatusOr<std::shared_ptr<DiskCache>> DiskCache::open(const std::string& folder,
   return std::shared_ptr<DiskCache>(new DiskCache(*std::move(opened), limits));
 }
 
-void DiskCache::say(const Status& why) {
+void DiskCache::say(absl::string_view what, const Status& why) {
   if (said_.exchange(true)) return;
-  std::fprintf(stderr, "heddle: the cache of compiled kernels is of no use now: %s\n",
+  std::fprintf(stderr, "heddle: %s: %s\n", std::string(what).c_str(),
                std::string(why.message()).c_str());
 }
 
@@ -108,13 +133,13 @@ std::optional<std::string> DiskCache::find(absl::string_view key) {
     // An entry of another key with the same name is as good as any; what is stored next takes its place.
     if (!entry.ok()) {
       ++damaged_;
-      if (Status s = folder_.remove(name); !s.ok()) say(s);
+      if (Status s = folder_.remove(name); !s.ok()) say(kNotDeleted, s);
     }
   } else if (IsDataLoss(bytes.status())) {
     ++damaged_;
-    if (Status s = folder_.remove(name); !s.ok()) say(s);
+    if (Status s = folder_.remove(name); !s.ok()) say(kNotDeleted, s);
   } else if (!IsNotFound(bytes.status())) {
-    say(bytes.status());
+    say("a compiled kernel cannot be read, and is compiled again", bytes.status());
   }
   ++misses_;
   return std::nullopt;
@@ -127,15 +152,17 @@ void DiskCache::store(absl::string_view key, absl::string_view label, absl::stri
   if (Status s = folder_.write(entry_name(key), bytes); !s.ok()) {
     // A disk that is full or read-only stays so for a while: later kernels are not slowed down by it.
     writes_ = false;
-    say(s);
+    say("compiled kernels are kept for other programs no more", s);
     return;
   }
   ++stored_;
-  if (folder_.claim(kSwept, limits_.sweep_seconds)) sweep();
+  // The first to store after a while looks at the size, and whoever stores much.
+  const bool much = (unswept_ += bytes.size()) > limits_.bytes / kFree;
+  if (folder_.claim(kSwept, limits_.sweep_seconds) || much) sweep();
 }
 
 void DiskCache::forget(absl::string_view key) {
-  if (Status s = folder_.remove(entry_name(key)); !s.ok()) say(s);
+  if (Status s = folder_.remove(entry_name(key)); !s.ok()) say(kNotDeleted, s);
 }
 
 StatusOr<std::vector<DiskCache::Entry>> DiskCache::entries() const {
@@ -144,15 +171,19 @@ StatusOr<std::vector<DiskCache::Entry>> DiskCache::entries() const {
   std::vector<Entry> all;
   for (const CacheFolder::File& file : *files) {
     if (!is_entry_name(file.name)) continue;
-    Entry entry{file.name, "", file.bytes, file.used};
+    Entry entry{file.name, "", false, !is_own_entry_name(file.name), file.bytes, file.used};
+    if (entry.foreign) {
+      all.push_back(std::move(entry));
+      continue;
+    }
     const StatusOr<std::string> bytes = folder_.read(file.name, limits_.entry_bytes);
     if (IsNotFound(bytes.status())) continue;  // somebody has just deleted it
     if (!bytes.ok() && !IsDataLoss(bytes.status())) return bytes.status();
+    entry.damaged = true;
     if (bytes.ok()) {
       const StatusOr<CacheEntry> decoded = decode_entry(*bytes);
-      if (decoded.ok() && entry_name(decoded->key) == file.name) {
-        entry.label = std::string(decoded->label);
-      }
+      entry.damaged = !decoded.ok() || entry_name(decoded->key) != file.name;
+      if (!entry.damaged) entry.label = std::string(decoded->label);
     }
     all.push_back(std::move(entry));
   }
@@ -191,14 +222,15 @@ StatusOr<int> DiskCache::drop_damaged() const {
   if (!all.ok()) return all.status();
   int count = 0;
   for (const Entry& entry : *all) {
-    if (!entry.label.empty()) continue;
+    if (!entry.damaged) continue;
     if (Status s = folder_.remove(entry.name); !s.ok()) return s;
     ++count;
   }
   return count;
 }
 
-void DiskCache::sweep() const {
+void DiskCache::sweep() {
+  unswept_ = 0;
   StatusOr<std::vector<CacheFolder::File>> files = folder_.list();
   if (!files.ok()) return;
   uint64_t bytes = 0;
@@ -207,15 +239,14 @@ void DiskCache::sweep() const {
     if (is_entry_name(file.name)) {
       bytes += file.bytes;
       entries.push_back(std::move(file));
-    } else if (absl::EndsWith(file.name, ".tmp") &&
-               std::time(nullptr) - file.used > kOldestTemporary) {
+    } else if (is_left_over(file.name) && std::time(nullptr) - file.used > kOldestTemporary) {
       (void)folder_.remove(file.name);
     }
   }
   if (bytes <= limits_.bytes) return;
   std::sort(entries.begin(), entries.end(),
             [](const CacheFolder::File& a, const CacheFolder::File& b) { return a.used < b.used; });
-  const uint64_t wanted = limits_.bytes - limits_.bytes / 5;
+  const uint64_t wanted = limits_.bytes - limits_.bytes / kFree;
   for (const CacheFolder::File& file : entries) {
     if (bytes <= wanted) break;
     if (folder_.remove(file.name).ok()) bytes -= file.bytes;

@@ -8,7 +8,7 @@
 // An entry is one file (entry.h), in a folder of the user's (folder.h). Any number of processes and threads may read, write,
 // and delete beside each other, or be killed: a file is there as a whole, or not at all. What is damaged is deleted and made
 // again; where the system fails (a full disk, one that is read-only), nothing is deleted, the process says so once, and goes
-// on without. No lock is ever taken: two that miss both make what is missing.
+// on without. No lock is ever taken between processes: two that miss both make what is missing.
 #pragma once
 
 #include <atomic>
@@ -28,14 +28,15 @@ struct CacheLimits {
   uint64_t bytes =
       uint64_t{1} << 30;  // of all entries: those used longest ago go, until a fifth is free
   uint64_t entry_bytes = uint64_t{256} << 20;  // of one
-  int64_t sweep_seconds = 3600;                // between two looks at the size, of all processes
+  int64_t sweep_seconds =
+      3600;  // between two looks at the size, of all processes, unless one stores much
 };
 
 class DiskCache {
  public:
-  // That of the user (user_folder.h), in "kernels" there. nullptr where HEDDLE_CACHE is "off", in programs that run with more
-  // rights than their user has, and where there is no folder that can be trusted, which is said once. HEDDLE_CACHE_MIB
-  // limits it otherwise than to 1024. The environment counts as it is at the time of the call.
+  // That of the user (user_folder.h), in "kernels" there. nullptr where HEDDLE_CACHE is "off" or "0", in programs that run with
+  // more rights than their user has, and where there is no folder that can be trusted, which is said once. HEDDLE_CACHE_MIB
+  // limits it otherwise than to 1024; 0: off. The environment counts as it is at the time of the call.
   static std::shared_ptr<DiskCache> of_user();
   // The same, whatever HEDDLE_CACHE says; an error says why it cannot be had, and what to do.
   static StatusOr<std::shared_ptr<DiskCache>> open_of_user();
@@ -50,8 +51,10 @@ class DiskCache {
   void forget(absl::string_view key);
 
   struct Entry {
-    std::string name;   // of the file
-    std::string label;  // empty: damaged
+    std::string name;  // of the file
+    std::string label;
+    bool damaged = false;
+    bool foreign = false;  // another version of Heddle has made it
     uint64_t bytes = 0;
     int64_t used = 0;  // on which day, in seconds since 1970
   };
@@ -65,10 +68,10 @@ class DiskCache {
   StatusOr<Usage> usage() const;
   // Deletes all entries; how many.
   StatusOr<int> clear() const;
-  // Deletes the damaged entries; how many.
+  // Deletes the damaged entries; how many. Those of other versions stay.
   StatusOr<int> drop_damaged() const;
   // Deletes what was used longest ago where all together are over the limit, and what writers that were killed have left.
-  void sweep() const;
+  void sweep();
 
   const std::string& path() const { return folder_.path(); }
   const CacheLimits& limits() const { return limits_; }
@@ -83,11 +86,13 @@ class DiskCache {
   DiskCache(CacheFolder folder, const CacheLimits& limits)
       : folder_(std::move(folder)), limits_(limits) {}
   // Says it once.
-  void say(const Status& why);
+  void say(absl::string_view what, const Status& why);
 
   CacheFolder folder_;
   const CacheLimits limits_;
   std::atomic<int64_t> hits_{0}, misses_{0}, stored_{0}, damaged_{0};
+  std::atomic<uint64_t> unswept_{
+      0};  // bytes that this object has stored since it last looked at the size
   std::atomic<bool> said_{false}, writes_{true};
 };
 

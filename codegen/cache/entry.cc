@@ -3,21 +3,23 @@
 #define XXH_INLINE_ALL  // the header alone
 #include <xxhash.h>
 
-#include <algorithm>
 #include <cstring>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "heddle/codegen/cache/fields.h"
 
 namespace heddle::codegen {
 namespace {
 
-// The last digit is the format's version.
-constexpr absl::string_view kMagic = "HEDDLE/1";
-constexpr absl::string_view kSuffix = ".heddle";
+// Another format has another number in both.
+constexpr absl::string_view kMagic = "HEDDLE/1", kSuffix = "-1.heddle";
+constexpr absl::string_view kEnd = ".heddle";  // of all formats
 constexpr size_t kHashBytes = sizeof(XXH128_canonical_t), kHashDigits = 2 * kHashBytes;
 
 XXH128_canonical_t hash_of(absl::string_view bytes) {
@@ -36,11 +38,18 @@ std::string entry_name(absl::string_view key) {
 }
 
 bool is_entry_name(absl::string_view name) {
-  return name.size() == kHashDigits + kSuffix.size() && absl::EndsWith(name, kSuffix) &&
-         std::all_of(name.begin(), name.begin() + kHashDigits, [](char c) {
-           return absl::ascii_isxdigit(static_cast<unsigned char>(c)) &&
-                  !absl::ascii_isupper(static_cast<unsigned char>(c));
-         });
+  if (!absl::ConsumeSuffix(&name, kEnd)) return false;
+  const absl::string_view digits = name.substr(0, kHashDigits);
+  absl::string_view version = name.substr(digits.size());
+  int number = 0;
+  return digits.size() == kHashDigits &&
+         absl::c_all_of(
+             digits,
+             [](unsigned char c) { return absl::ascii_isxdigit(c) && !absl::ascii_isupper(c); }) &&
+         absl::ConsumePrefix(&version, "-") && absl::SimpleAtoi(version, &number);
+}
+bool is_own_entry_name(absl::string_view name) {
+  return is_entry_name(name) && absl::EndsWith(name, kSuffix);
 }
 
 std::string encode_entry(const CacheEntry& entry) {

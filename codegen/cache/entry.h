@@ -17,11 +17,12 @@ struct CacheEntry {
   absl::string_view value;
 };
 
-// The name of a key's file: 32 hexadecimal digits (XXH3, 128 bits) and ".heddle". Two keys of one name are told apart by the
-// entry, which has the whole key.
+// The name of a key's file: 32 hexadecimal digits (XXH3, 128 bits), the version of the format, and ".heddle". Two keys of one
+// name are told apart by the entry, which has the whole key.
 std::string entry_name(absl::string_view key);
-// Whether a file of this name may be an entry.
+// Whether a file of this name may be an entry, of any version; and of this one.
 bool is_entry_name(absl::string_view name);
+bool is_own_entry_name(absl::string_view name);
 
 std::string encode_entry(const CacheEntry& entry);
 // Points into the bytes. kDataLoss, with what is wrong, for anything but a whole entry of this version.

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 
 namespace heddle::codegen {
 namespace {
@@ -39,7 +40,8 @@ class OpenFile {
   int descriptor_;
 };
 
-// A name that no other file has: processes and threads write beside each other.
+// A name that no other file has: processes and threads write beside each other. So many numbers follow the file's own.
+constexpr int kFreshNumbers = 3;
 std::string fresh_name(const std::string& name) {
   static std::atomic<uint32_t> count{0};
   return absl::StrCat(".", name, ".", getpid(), ".", ++count, ".", std::random_device{}(), ".tmp");
@@ -62,6 +64,12 @@ Status make_folders(const std::string& path) {
 
 int64_t now() { return std::time(nullptr); }
 
+// By this machine's clock: a file server's may be another.
+bool set_to_now(int folder, const std::string& name) {
+  const timespec times[] = {{now(), 0}, {now(), 0}};
+  return utimensat(folder, name.c_str(), times, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 }  // namespace
 
 StatusOr<CacheFolder> CacheFolder::open(const std::string& path) {
@@ -73,8 +81,7 @@ StatusOr<CacheFolder> CacheFolder::open(const std::string& path) {
       ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) {
     if (errno == ELOOP || errno == ENOTDIR) {
-      return PermissionDeniedError(
-          absl::StrCat(path, " is a link or a file; it has to be a folder"));
+      return PermissionDeniedError(absl::StrCat(path, " is a link or a file, and no folder"));
     }
     return ErrnoToStatus(errno, absl::StrCat(path, " cannot be opened"));
   }
@@ -95,6 +102,16 @@ CacheFolder::CacheFolder(CacheFolder&& other) noexcept
     : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
 CacheFolder::~CacheFolder() {
   if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+std::optional<absl::string_view> CacheFolder::target_of(absl::string_view file) {
+  if (!absl::ConsumePrefix(&file, ".") || !absl::ConsumeSuffix(&file, ".tmp")) return std::nullopt;
+  for (int number = 0; number < kFreshNumbers; ++number) {
+    const size_t dot = file.rfind('.');
+    if (dot == absl::string_view::npos) return std::nullopt;
+    file = file.substr(0, dot);
+  }
+  return file;
 }
 
 Status CacheFolder::failed(absl::string_view what, const std::string& name, int error) const {
@@ -135,7 +152,7 @@ Status CacheFolder::write(const std::string& name, absl::string_view bytes) cons
   const std::string fresh = fresh_name(name);
   OpenFile file(openat(descriptor_, fresh.c_str(),
                        O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kFileMode));
-  if (!file) return failed("written", fresh, errno);
+  if (!file) return failed("written", name, errno);
   const auto fail = [&] {
     const int error = errno;
     unlinkat(descriptor_, fresh.c_str(), 0);
@@ -166,17 +183,17 @@ void CacheFolder::touch(const std::string& name) const {
   if (fstatat(descriptor_, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return;
   // A clock that was set back makes files of the future, which are as good as new.
   if (now() - status.st_mtime < kDay) return;
-  utimensat(descriptor_, name.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
+  set_to_now(descriptor_, name);
 }
 
 bool CacheFolder::claim(const std::string& name, int64_t seconds) const {
   struct stat status;
   if (fstatat(descriptor_, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
-    return write(name, "").ok();
+    return write(name, "").ok() && set_to_now(descriptor_, name);
   }
   const int64_t age = now() - status.st_mtime;
   if (age >= 0 && age < seconds) return false;
-  return utimensat(descriptor_, name.c_str(), nullptr, AT_SYMLINK_NOFOLLOW) == 0;
+  return set_to_now(descriptor_, name);
 }
 
 StatusOr<std::vector<CacheFolder::File>> CacheFolder::list() const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,8 @@ class CacheFolder {
   // The whole file. kNotFound: there is none; kDataLoss: it is no plain file of the user's, or larger than `most` bytes;
   // otherwise the system failed.
   StatusOr<std::string> read(const std::string& name, uint64_t most) const;
+  // Of a file that write() is making, or was when it was killed, the name that it was to have; nullopt: it is none.
+  static std::optional<absl::string_view> target_of(absl::string_view file);
   // Puts a file there, in place of one of the name: whole, or not at all.
   Status write(const std::string& name, absl::string_view bytes) const;
   // OK where there is none.
@@ -33,7 +36,7 @@ class CacheFolder {
   // Notes that a file is used, once a day at most.
   void touch(const std::string& name) const;
   // Whether the file `name` is older than so many seconds, or absent; then its time is set to now, so that of several
-  // processes that ask one is told so.
+  // processes that ask one is told so, or a few that ask at once.
   bool claim(const std::string& name, int64_t seconds) const;
 
   struct File {

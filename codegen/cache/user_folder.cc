@@ -1,20 +1,32 @@
 #include "heddle/codegen/cache/user_folder.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cstdlib>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
 namespace heddle::codegen {
 
 StatusOr<std::string> user_cache_folder() {
-  constexpr struct {
-    const char* variable;
-    const char* below;
-  } kPlaces[] = {
-      {"HEDDLE_CACHE_DIR", ""}, {"XDG_CACHE_HOME", "/heddle"}, {"HOME", "/.cache/heddle"}};
-  for (const auto& place : kPlaces) {
-    const char* const folder = std::getenv(place.variable);
-    if (folder != nullptr && *folder != '\0') return absl::StrCat(folder, place.below);
+  const auto variable = [](const char* name) -> std::string {
+    const char* const value = std::getenv(name);
+    return value == nullptr ? "" : value;
+  };
+  if (const std::string folder = variable("HEDDLE_CACHE_DIR"); !folder.empty()) return folder;
+  constexpr std::pair<const char*, const char*> kPlaces[] = {{"XDG_CACHE_HOME", "/heddle"},
+                                                             {"HOME", "/.cache/heddle"}};
+  for (const auto& [name, below] : kPlaces) {
+    const std::string folder = variable(name);
+    if (folder.empty()) continue;
+    // As sudo leaves it: folders made there would be of no use to whom it belongs.
+    struct stat status;
+    if (stat(folder.c_str(), &status) == 0 && status.st_uid != geteuid()) {
+      return FailedPreconditionError(absl::StrCat(name, " is ", folder, ", another user's"));
+    }
+    return folder + below;
   }
   return FailedPreconditionError("none of HEDDLE_CACHE_DIR, XDG_CACHE_HOME and HOME is set");
 }

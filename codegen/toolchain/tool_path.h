@@ -47,7 +47,7 @@ inline constexpr int kOldestPtxas[] = {12, 0, 0};
 
 // From what `tool --version` printed; nullopt if it is not that tool's answer.
 std::optional<ToolVersion> parse_tool_version(Tool tool, absl::string_view printed);
-// Runs `path --version`; or takes what this very file has answered before, where a cache knows it.
+// Runs `path --version`; or takes what this very file has answered before, where a cache knows it and it is no script.
 StatusOr<ToolVersion> read_tool_version(
     Tool tool, const std::string& path,
     std::chrono::milliseconds timeout = std::chrono::seconds(10), DiskCache* cache = nullptr);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <fstream>
 #include <string>
 #include <utility>
 
@@ -27,6 +28,13 @@ absl::string_view word_after(absl::string_view text, absl::string_view marker) {
 
 absl::string_view first_line(absl::string_view text) {
   return absl::StripTrailingAsciiWhitespace(text.substr(0, text.find('\n')));
+}
+
+// A script answers as the program does that it starts, which may be replaced while the script stays as it is.
+bool is_script(const std::string& path) {
+  char begin[2] = {};
+  std::ifstream(path, std::ios::binary).read(begin, sizeof(begin));
+  return begin[0] == '#' && begin[1] == '!';
 }
 
 }  // namespace
@@ -59,6 +67,7 @@ StatusOr<ToolVersion> read_tool_version(Tool tool, const std::string& path,
   command.program = path;
   command.arguments = {"--version"};
   command.timeout = timeout;
+  if (is_script(path)) cache = nullptr;
   // Before it runs, so that a file replaced in between is found to have changed.
   const std::optional<FileIdentity> file = FileIdentity::of(path);
   const std::string key = file ? run_key(absl::StrCat(path, file->to_string()), command) : "";

@@ -113,12 +113,13 @@ class LaneNetwork {
       if (of_lanes == 0) {
         const bool last = (i & top) != 0;
         const Bool swap = last ? before_(mine, there) : before_(there, mine);
-        next.push_back(T(select(counted(swap, last, i, mask), there, mine)));
+        next.push_back(stays<T>(select(counted(swap, last, i, mask), there, mine)));
       } else {
         const T other = shfl_xor(there, of_lanes);
-        const T first = select(behind, other, mine), second = select(behind, mine, other);
+        const T first = stays<T>(select(behind, other, mine)),
+                second = stays<T>(select(behind, mine, other));
         const Bool swap = before_(second, first);
-        next.push_back(T(select(counted(swap, behind, i, mask), other, mine)));
+        next.push_back(stays<T>(select(counted(swap, behind, i, mask), other, mine)));
       }
     }
     values_ = std::move(next);
@@ -145,7 +146,9 @@ void sort_by_warps(const Keys& keys, const Int& count, const Before& before) {
     sync_threads();
     for (const Int first : range(warp_id() * kWarpSize, count, threads_per_block())) {
       const Int mine = first + lane_id();
+      // Lanes behind the end have the last element too, which its own lane stores later.
       LaneNetwork<T, Before> network({T(keys(min(mine, count - 1)))}, before, count - first);
+      sync_warp();
       steps(network);
       If(mine < count, [&] { keys(mine) = network.values()[0]; });
     }
@@ -204,7 +207,9 @@ template <class Keys, class Before>
 void block_sort(const Keys& keys, const Int& count, Before before,
                 SourceLoc loc = SourceLoc::current()) {
   const CallerLines lines(loc);
-  if (threads_per_block() % kWarpSize == 0) {
+  // 0: as many as a launch says.
+  const int threads = threads_per_block();
+  if (threads > 0 && threads % kWarpSize == 0) {
     detail::sort_by_warps(keys, count, before);
   } else {
     detail::sort_by_network(

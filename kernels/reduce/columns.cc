@@ -39,13 +39,11 @@ int64_t parts(const ColumnsOf& of, const ColumnDeal& deal, const DeviceInfo& dev
   return std::max<int64_t>(std::min(blocks / tiles(of, deal), most), 1);
 }
 
-// Loads of a thread under way, of so many rows of it: few rows are left for the loop over single ones.
+// Loads of a thread under way, of so many rows of it: half as many where the loop over the single rows that are left would
+// have more than an eighth of them.
 int loads_at_once(int64_t rows, int64_t most) {
-  int64_t best = std::clamp<int64_t>(rows, 1, most);
-  for (int64_t loads = best; 2 * loads > most; --loads) {
-    if (rows % loads < rows % best) best = loads;
-  }
-  return static_cast<int>(best);
+  const int64_t all = std::clamp<int64_t>(rows, 1, most);
+  return static_cast<int>(rows % all > rows / 8 ? all / 2 : all);
 }
 
 }  // namespace

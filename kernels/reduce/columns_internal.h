@@ -116,17 +116,17 @@ StateRow<typename Op::State> combine_in_cluster(const ColumnDeal& deal, const Op
       [&] { return mine; });
 }
 
-// Combines the rows of each column that the block, or cluster, has a stretch of: load(outer, row, column, loads) gives the
-// states of `width` columns, of as many rows as there are loads, deal.rows apart; store(outer, stretch, column, state).
+// Combines the rows of each column that the block, or cluster, has a share of: load(outer, row, column, loads) gives the
+// states of `width` columns, of as many rows as there are loads, deal.rows apart; store(outer, share, column, state).
 template <class Op, class Load, class Store>
 void reduce_columns_body(const ColumnDeal& deal, const Op& op, const Int& rows, const Int& columns,
-                         const Int& stretches, Load load, Store store) {
+                         const Int& shares, Load load, Store store) {
   using State = typename Op::State;
   const int block_columns = deal.lanes * deal.width;
   const Int tiles = (columns + (block_columns - 1)) / block_columns;
   const Int number = deal.blocks > 1 ? block_idx.x / deal.blocks : Int(block_idx.x);
   const Int tile = number % tiles, above = number / tiles;
-  const Int stretch = above % stretches, outer = above / stretches;
+  const Int share = above % shares, outer = above / shares;
   const Int lane = thread_idx.x, below = thread_idx.y;
   const Int column = (tile * deal.lanes + lane) * deal.width;
   // Lanes behind the last column load it again.
@@ -134,8 +134,8 @@ void reduce_columns_body(const ColumnDeal& deal, const Op& op, const Int& rows, 
 
   if (deal.blocks > 1) cluster_arrive(MemoryOrder::relaxed);  // this block runs
   const Int rank = deal.blocks > 1 ? cluster_rank() : Int(0);
-  const Int parts = stretches * deal.blocks, each = (rows + parts - 1) / parts;
-  const Int begin = (stretch * deal.blocks + rank) * each, end = min(begin + each, rows);
+  const Int stretches = shares * deal.blocks, each = (rows + stretches - 1) / stretches;
+  const Int begin = (share * deal.blocks + rank) * each, end = min(begin + each, rows);
   const Int first = begin + below;
   const Int count = max(end - first + (deal.rows - 1), 0) / deal.rows;
   const Int batches = count / deal.unroll;
@@ -180,7 +180,7 @@ void reduce_columns_body(const ColumnDeal& deal, const Op& op, const Int& rows, 
   }
   if (deal.blocks > 1) mine = combine_in_cluster(deal, op, mine);
   If(rank == 0 && below == 0 && column < columns, [&] {
-    for (int i = 0; i < deal.width; ++i) store(outer, stretch, column + i, mine[i]);
+    for (int i = 0; i < deal.width; ++i) store(outer, share, column + i, mine[i]);
   });
 }
 

@@ -212,6 +212,8 @@ struct PlacesOf {
     const Few first = in_tree(std::move(all), [&](const Few& a, const Few& b) {
       return chosen(is_better(b.best, a.best), a, b);
     });
+    // An edge that is not there may have a place in the row: it is chosen only where all elements are as good as what is
+    // outside, and then the first of all is the best.
     const auto against_last = [&] {
       const Bool as_good = !is_better(first.best, last.best) && last.first < first.first;
       return chosen(is_better(last.best, first.best) || as_good, first, last);

@@ -215,6 +215,13 @@ TYPED_TEST(Reduce, OfColumnsWhoseRowsAreSplit) {
   check_all<TypeParam>({{2, 9000, 6}}, kEachKind);
 }
 
+// So many columns that two blocks for each are all that the device has at once: they are a cluster, where there are such.
+TYPED_TEST(Reduce, OfColumnsThatClustersHave) {
+  const int64_t columns = 4296 * 4 / int64_t{sizeof(TypeParam)};
+  check_all<TypeParam>({{1, 1031, columns}},
+                       {Reduction::kSum, Reduction::kVar, Reduction::kArgmax});
+}
+
 TYPED_TEST(Reduce, OfTheMiddle) {
   for (const Modes& modes : {Modes{{3, 50, 40}}, Modes{{1, 50, 64}, {0, 67, 1}}, Modes{{7, 5, 33}},
                              Modes{{2, 64, 16}, {2000, 24, 1}, 8}, Modes{{3, 20, 30}, {600, 1, 20}},

@@ -45,7 +45,9 @@ Exit list(const DiskCache& cache, bool json) {
   if (!all.ok()) return failed(all.status());
   Json array = Json::array();
   for (const DiskCache::Entry& entry : *all) {
-    const std::string what = entry.label.empty() ? "damaged" : entry.label,
+    const std::string what = entry.damaged   ? "damaged"
+                             : entry.foreign ? "of another version of Heddle"
+                                             : entry.label,
                       day = absl::FormatTime("%Y-%m-%d", absl::FromUnixSeconds(entry.used),
                                              absl::UTCTimeZone());
     array.push_back({{"file", entry.name}, {"what", what}, {"bytes", entry.bytes}, {"used", day}});

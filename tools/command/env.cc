@@ -125,7 +125,7 @@ Finding cache() {
   if (kept == nullptr) {
     return {"cache",
             "compiled kernels are kept in memory while a program runs; nothing on disk",
-            {{"works", true}, {"folder", nullptr}}};
+            {{"works", false}, {"folder", nullptr}}};
   }
   const codegen::DiskCache::Usage usage = kept->usage().value_or(codegen::DiskCache::Usage{});
   return {"cache",

@@ -224,7 +224,8 @@ TEST_F(DiskCacheTest, AFolderThatCannotBeWrittenIsReadAlone) {
     cache->store("third", "t", "value");
     const std::string said = testing::internal::GetCapturedStderr();
     if (cache->find("other") || cache->find("key") != "value") _exit(2);
-    const size_t first = said.find("heddle: the cache of compiled kernels is of no use now: ");
+    const size_t first =
+        said.find("heddle: compiled kernels are kept for other programs no more: ");
     _exit(first == 0 && said.find("heddle:", 1) == std::string::npos ? 0 : 3);
   }
   int status = 0;
@@ -296,31 +297,69 @@ TEST_F(DiskCacheTest, WhatWasUsedLongestAgoGoesFirst) {
 }
 
 TEST_F(DiskCacheTest, OneOfManyProcessesSweeps) {
-  const CacheLimits limits{.bytes = 3000, .sweep_seconds = 3600};
-  const auto cache = open(limits);
-  for (int i = 0; i < 6; ++i) cache->store(absl::StrCat(i), "k", std::string(1000, 'x'));
-  EXPECT_THAT(files(), SizeIs(6)) << "the first one has looked";
+  // Each is a process of its own, that stores little; others have stored more than the limit.
+  const auto store = [&](const std::string& key) {
+    open({.bytes = 3000, .sweep_seconds = 3600})->store(key, "k", std::string(400, 'x'));
+  };
+  const auto fill = [&] {
+    for (int i = 0; i < 6; ++i) write_file(file_of(absl::StrCat(i)), std::string(1000, 'x'));
+    for (int i = 0; i < 6; ++i) set_age(file_of(absl::StrCat(i)), 1000);
+  };
+  store("first");
+  fill();
+  store("second");
+  EXPECT_THAT(files(), SizeIs(8)) << "the first one has looked";
   set_age(folder() + "/swept", 4000);
-  open(limits)->store("new", "k", std::string(1000, 'x'));
-  EXPECT_THAT(files(), SizeIs(2));
+  store("third");
+  EXPECT_THAT(files(), SizeIs(4)) << "three of 466 bytes, and one of 1000";
+  fill();
+  store("fourth");
+  EXPECT_THAT(files(), SizeIs(10)) << "it has just been looked at";
   set_age(folder() + "/swept", -10'000);
-  cache->store("0", "k", std::string(1000, 'x'));
-  EXPECT_THAT(files(), SizeIs(2)) << "a clock that was set back does not stop it";
+  store("fifth");
+  EXPECT_THAT(files(), SizeIs(5)) << "a clock that was set back does not stop it";
+}
+
+TEST_F(DiskCacheTest, WhoeverStoresMuchSweepsToo) {
+  const auto cache = open({.bytes = 10'000, .sweep_seconds = 3600});
+  for (int i = 0; i < 100; ++i) {
+    cache->store(absl::StrCat(i), "k", std::string(1000, 'x'));
+    EXPECT_LE(cache->usage()->bytes, 10'000u + 10'000 / 5 + 2 * 1100) << i;
+  }
+}
+
+TEST_F(DiskCacheTest, EntriesOfOtherVersionsAreLeftToThem) {
+  const auto cache = open();
+  cache->store("key", "k", "value");
+  std::string name = entry_name("key");
+  name.replace(name.find("-1."), 3, "-2.");
+  write_file(absl::StrCat(folder(), "/", name), "in another format");
+  EXPECT_EQ(cache->usage()->entries, 2);
+  EXPECT_EQ(*cache->drop_damaged(), 0);
+  const StatusOr<std::vector<DiskCache::Entry>> entries = cache->entries();
+  EXPECT_TRUE(std::any_of(entries->begin(), entries->end(),
+                          [](const DiskCache::Entry& entry) { return entry.foreign; }));
+  EXPECT_EQ(*cache->clear(), 2);
 }
 
 TEST_F(DiskCacheTest, WhatKilledWritersLeaveGoesLater) {
   const auto cache = open();
-  const std::string old = absl::StrCat(folder(), "/.1.tmp"),
-                    fresh = absl::StrCat(folder(), "/.2.tmp"),
-                    foreign = absl::StrCat(folder(), "/notes.txt");
-  for (const std::string& path : {old, fresh, foreign}) write_file(path, "x");
-  set_age(old, 10'000);
-  set_age(foreign, 10'000);
+  const std::string old = absl::StrCat(folder(), "/.", entry_name("key"), ".12.3.4567.tmp"),
+                    note = absl::StrCat(folder(), "/.swept.12.3.4567.tmp"),
+                    fresh = absl::StrCat(folder(), "/.", entry_name("key"), ".12.4.4567.tmp");
+  const std::vector<std::string> foreign = {folder() + "/notes.txt", folder() + "/report.tmp",
+                                            folder() + "/.tmp", folder() + "/.swept.tmp",
+                                            folder() + "/.report.12.3.4567.tmp"};
+  for (const std::string& path : {old, note, fresh}) write_file(path, "x");
+  for (const std::string& path : foreign) write_file(path, "x");
+  for (const std::string& path : foreign) set_age(path, 10'000);
+  for (const std::string& path : {old, note}) set_age(path, 10'000);
   cache->sweep();
   EXPECT_FALSE(fs::exists(old));
+  EXPECT_FALSE(fs::exists(note));
   EXPECT_TRUE(fs::exists(fresh)) << "somebody may be writing it";
   EXPECT_EQ(*cache->clear(), 0);
-  EXPECT_TRUE(fs::exists(foreign)) << "only entries are the cache's to delete";
+  for (const std::string& path : foreign) EXPECT_TRUE(fs::exists(path)) << path;
 }
 
 TEST_F(DiskCacheTest, SaysWhatItHas) {
@@ -336,6 +375,8 @@ TEST_F(DiskCacheTest, SaysWhatItHas) {
   std::vector<std::string> labels;
   for (const DiskCache::Entry& entry : *entries) labels.push_back(entry.label);
   EXPECT_THAT(labels, ElementsAre("o, sm_80", "k, sm_90a", ""));
+  EXPECT_FALSE((*entries)[1].damaged);
+  EXPECT_TRUE((*entries)[2].damaged);
   EXPECT_EQ((*entries)[0].bytes, fs::file_size(file_of("other")));
   EXPECT_EQ(cache->usage()->entries, 3);
   EXPECT_EQ(cache->usage()->bytes, fs::file_size(file_of("other")) + fs::file_size(file_of("key")) +
@@ -347,7 +388,7 @@ TEST_F(DiskCacheTest, SaysWhatItHas) {
 }
 
 TEST_F(DiskCacheTest, ThreadsReadAndWriteBesideEachOther) {
-  const auto cache = open({.bytes = 200'000, .sweep_seconds = 0});
+  const auto cache = open({.bytes = 100'000, .sweep_seconds = 0});
   std::vector<std::thread> threads;
   std::atomic<int> wrong{0}, hits{0};
   for (int t = 0; t < 8; ++t) {
@@ -384,7 +425,7 @@ TEST_F(DiskCacheTest, ProcessesMayBeKilledAtAnyTime) {
           const unsigned key = (i * 7 + static_cast<unsigned>(p)) % 20;
           const std::string value(2000 * key + 1, static_cast<char>('a' + key));
           const std::optional<std::string> known = cache->find(absl::StrCat(key));
-          if (known && *known != value) _exit(1);
+          if ((known && *known != value) || cache->counts().damaged > 0) _exit(1);
           cache->store(absl::StrCat(key), "k", value);
         }
       }
@@ -410,10 +451,13 @@ TEST_F(DiskCacheTest, ProcessesMayBeKilledAtAnyTime) {
   EXPECT_EQ(cache->counts().damaged, 0) << "what is there is whole";
 }
 
+// Once a process.
+std::string said_of_limit;
+
 TEST_F(DiskCacheTest, TheUsersIsWhereTheEnvironmentSays) {
   const Variable on("HEDDLE_CACHE", nullptr), limit("HEDDLE_CACHE_MIB", "7"),
-      dir("HEDDLE_CACHE_DIR", temp_.path().c_str()), xdg("XDG_CACHE_HOME", "/xdg"),
-      home("HOME", "/home/somebody");
+      dir("HEDDLE_CACHE_DIR", temp_.path().c_str()), xdg("XDG_CACHE_HOME", "/nowhere/xdg"),
+      home("HOME", "/nowhere/somebody");
   const std::shared_ptr<DiskCache> cache = DiskCache::of_user();
   ASSERT_NE(cache, nullptr);
   EXPECT_EQ(cache->path(), temp_.file("kernels"));
@@ -423,11 +467,35 @@ TEST_F(DiskCacheTest, TheUsersIsWhereTheEnvironmentSays) {
     const Variable off("HEDDLE_CACHE", "off");
     EXPECT_EQ(DiskCache::of_user(), nullptr);
   }
+  {
+    const Variable nothing("HEDDLE_CACHE_MIB", "0");
+    EXPECT_EQ(DiskCache::of_user(), nullptr);
+  }
+  {
+    const Variable wrong("HEDDLE_CACHE_MIB", "1G");
+    testing::internal::CaptureStderr();
+    ASSERT_NE(DiskCache::of_user(), nullptr);
+    EXPECT_EQ(DiskCache::of_user()->limits().bytes, uint64_t{1024} << 20);
+    said_of_limit += testing::internal::GetCapturedStderr();
+    EXPECT_EQ(said_of_limit,
+              "heddle: HEDDLE_CACHE_MIB is '1G', which is no number of MiB; the cache of compiled "
+              "kernels "
+              "has 1024\n");
+  }
   const Variable no_dir("HEDDLE_CACHE_DIR", nullptr);
-  EXPECT_EQ(*user_cache_folder(), "/xdg/heddle");
+  EXPECT_EQ(*user_cache_folder(), "/nowhere/xdg/heddle");
   const Variable no_xdg("XDG_CACHE_HOME", "");
-  EXPECT_EQ(*user_cache_folder(), "/home/somebody/.cache/heddle");
-  const Variable no_home("HOME", nullptr);
+  EXPECT_EQ(*user_cache_folder(), "/nowhere/somebody/.cache/heddle");
+  if (geteuid() == 0) {
+    ASSERT_EQ(chown(temp_.path().c_str(), 12345, 0), 0);
+    const Variable others_home("HOME", temp_.path().c_str());
+    EXPECT_EQ(user_cache_folder().status().message(),
+              absl::StrCat("HOME is ", temp_.path(), ", another user's"));
+  }
+  // What is wrong with a folder is said once in a process.
+  static int round = 0;
+  const Variable no_home("HOME", nullptr),
+      fresh_limit("HEDDLE_CACHE_MIB", absl::StrCat(10 + round++).c_str());
   testing::internal::CaptureStderr();
   EXPECT_EQ(DiskCache::of_user(), nullptr);
   EXPECT_EQ(DiskCache::of_user(), nullptr);

@@ -80,7 +80,14 @@ TEST(CacheEntryTest, NamesAreDigitsAlone) {
   for (const char* other : {"", "swept", "../../etc/passwd", ".0123.tmp", "0123.heddle"}) {
     EXPECT_FALSE(is_entry_name(other)) << other;
   }
+  EXPECT_TRUE(is_own_entry_name(name));
   EXPECT_FALSE(is_entry_name(name + "x"));
+  const std::string digits = name.substr(0, 32);
+  EXPECT_TRUE(is_entry_name(digits + "-23.heddle"));
+  EXPECT_FALSE(is_own_entry_name(digits + "-23.heddle"));
+  for (const char* end : {".heddle", "-.heddle", "1.heddle", "-x.heddle", "-1.heddle.tmp"}) {
+    EXPECT_FALSE(is_entry_name(digits + end)) << end;
+  }
   EXPECT_FALSE(is_entry_name("G" + name.substr(1)));
 }
 

@@ -90,8 +90,8 @@ TEST_F(RememberedRuns, AreToldApartByAllThatTheyAreGiven) {
       {"max_registers", [&] { options_.max_registers = 64; }},
       {"extra_flags", [&] { options_.extra_flags = {"--fmad=false"}; }},
       {"arch", [&] { options_.arch = "sm_90"; }},
-      {"another version", [&] { install("13.0.89"); }},
-      {"another file of the same version", [&] { install("13.0.89", "# longer\n"); }}};
+      {"another version", [&] { install("13.0.100"); }},
+      {"another file of the same version", [&] { install("13.0.100", "# longer\n"); }}};
   int expected = 0;
   for (const auto& [what, change] : changes) {
     change();
@@ -147,18 +147,36 @@ TEST_F(RememberedRuns, WhatDoesNotFitIsMadeAgain) {
 }
 
 TEST_F(RememberedRuns, AToolIsAskedForItsVersionOnce) {
+  HEDDLE_NEEDS_TOOL(kPtxas);
+  const std::string tool = temp_.file("copy/ptxas");
+  std::filesystem::create_directory(temp_.file("copy"));
+  std::filesystem::copy_file(std::filesystem::canonical(find_tool(Tool::kPtxas)->path), tool);
   const auto version = [&] {
-    const StatusOr<ToolVersion> read = read_tool_version(Tool::kPtxas, options_.ptxas_path,
-                                                         std::chrono::seconds(10), cache_.get());
-    return read.ok() ? read->to_string() : std::string(read.status().message());
+    return *read_tool_version(Tool::kPtxas, tool, std::chrono::seconds(10), cache_.get());
+  };
+  const ToolVersion first = version();
+  EXPECT_EQ(cache_->counts().stored, 1);
+  EXPECT_EQ(version(), first);
+  EXPECT_EQ(cache_->counts().stored, 1);
+  EXPECT_EQ(cache_->counts().hits, 1);
+  std::filesystem::last_write_time(tool,
+                                   std::filesystem::last_write_time(tool) - std::chrono::hours(1));
+  EXPECT_EQ(version(), first);
+  EXPECT_EQ(cache_->counts().stored, 2) << "it may be another file";
+}
+
+// A script stays as it is when what it starts is replaced.
+TEST_F(RememberedRuns, AScriptIsAskedEachTime) {
+  const std::string script = temp_.file("wrapper");
+  write_script(script, absl::StrCat("exec ", options_.ptxas_path, " \"$@\""));
+  const auto version = [&] {
+    return read_tool_version(Tool::kPtxas, script, std::chrono::seconds(10), cache_.get())
+        ->to_string();
   };
   EXPECT_EQ(version(), "13.0.88");
-  const int64_t stored = cache_->counts().stored;
-  EXPECT_EQ(version(), "13.0.88");
-  EXPECT_EQ(cache_->counts().stored, stored);
-  EXPECT_GT(cache_->counts().hits, 0);
-  install("13.0.99");
-  EXPECT_EQ(version(), "13.0.99");
+  install("13.1.99");
+  EXPECT_EQ(version(), "13.1.99");
+  EXPECT_EQ(cache_->counts().stored, 0);
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ TEST(SortTest, OfAnyNumberOfElements) {
   const Device& device = test_device();
   const Stream stream = device.create_stream().value();
   std::mt19937 random(1);
-  for (const int count : {0, 1, 2, 3, 5, 7, 8, 31, 33, 64, 100, 129, 255, 256, 257, 300}) {
+  for (const int count : {0, 1, 2, 3, 5, 7, 8, 31, 32, 33, 64, 100, 129, 255, 256, 257, 300}) {
     std::vector<uint64_t> x(kMost);
     for (uint64_t& key : x) key = uint64_t{random() % 50} << 40 | random() % 3;
     const Buffer in = device.upload(absl::MakeConstSpan(x)).value(),
@@ -39,6 +39,53 @@ TEST(SortTest, OfAnyNumberOfElements) {
       EXPECT_EQ(out.download<uint64_t>(stream).value(), expected) << count << " by " << threads;
     }
   }
+}
+
+// A block that only the launch knows: all steps are alike.
+TEST(SortTest, OfBlocksThatLaunchesSay) {
+  const auto kernel = define_kernel("sort(x)", [](Tensor<int32_t, 1> x) {
+    const Shared<int32_t> keys(70);
+    for (const Int i : range(thread_idx.x, 70, block_dim.x)) keys(i) = x(i);
+    block_sort(keys, 70, [](const Int& a, const Int& b) { return a < b; });
+    for (const Int i : range(thread_idx.x, 70, block_dim.x)) x(i) = keys(i);
+  });
+  const Device& device = test_device();
+  const Stream stream = device.create_stream().value();
+  const auto compiled = kernel.compile(
+      Signature{tensor({kAny})}, CompileOptions{.stage = on_gpu() ? Stage::kCubin : Stage::kIr});
+  ASSERT_THAT(compiled, IsOk());
+  std::vector<int32_t> x(70), expected;
+  for (int i = 0; i < 70; ++i) x[static_cast<size_t>(i)] = i * 37 % 71;
+  expected = x;
+  std::sort(expected.begin(), expected.end());
+  const Buffer in = device.upload(absl::MakeConstSpan(x)).value();
+  ASSERT_THAT(compiled->launch(stream, {.block = 64}, as_tensor<int32_t>(in, {70})), IsOk());
+  EXPECT_EQ(in.download<int32_t>(stream).value(), expected);
+}
+
+struct Small {
+  UInt8 key;
+  Int from;
+};
+
+// Small integers, which C++ would promote, alone and in structs.
+TEST(SortTest, OfSmallIntegersAndStructs) {
+  const auto got = run("small", {.block = 64}, 64, [](auto x, auto y) {
+    const Int i = thread_idx.x;
+    const UInt8 key = cast<uint8_t>(x(i) * 37 % 64);
+    const Shared<uint8_t> keys(64);
+    keys(i) = key;
+    block_sort(keys, 64, [](const UInt8& a, const UInt8& b) { return a < b; });
+    const Shared<Small> all(64);
+    all(i) = Small{key, x(i)};
+    block_sort(all, 64, [](const Small& a, const Small& b) { return a.key > b.key; });
+    const Small here = all(63 - i);
+    const UInt8 of_warp = warp_sort(key, [](const UInt8& a, const UInt8& b) { return a > b; });
+    y(i) = cast<int32_t>(UInt8(keys(i))) * 1000000 + cast<int32_t>(here.key) * 1000 +
+           here.from * 37 % 64 + select(of_warp > 200, 1, 0);
+  });
+  ASSERT_THAT(got, IsOk());
+  for (int i = 0; i < 64; ++i) EXPECT_EQ((*got)[static_cast<size_t>(i)], i * 1001001);
 }
 
 // What a thread has at its number: some are equal.
