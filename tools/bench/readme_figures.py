@@ -513,7 +513,8 @@ def passes_without_evidence(times, sizes):
 
 
 def sanitizers_table(data):
-    lines = [f"Tests of the GPU that ran under the tools of compute-sanitizer ({data['gpu']}, driver {data['driver']}, {data['date']}, "
+    where = sorted({(f.get("gpu", data["gpu"]), f.get("date", data["date"])) for f in data["figures"]})
+    lines = [f"Tests of the GPU that ran under the tools of compute-sanitizer ({'; '.join(', '.join(one) for one in where)}, driver {data['driver']}, "
              "`tools/bench/sanitizers.py`), and how many of them have findings: faults, or what CONTRIBUTING.md explains.", "",
              "| Tests | Tool | passed | with faults | with explained findings |", "|---|---|---|---|---|"]
     return lines + [f"| {f['suite']} | `{f['tool']}` | {f['tests']} | {len(f['faults'])} | {len(f['explained'])} |"

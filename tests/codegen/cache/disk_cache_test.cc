@@ -196,6 +196,21 @@ TEST_F(DiskCacheTest, WhatIsNoPlainFileIsNoEntry) {
   EXPECT_TRUE(fs::exists(target)) << "what a link leads to is left alone";
 }
 
+// No file can take the place of a folder with something in it: a rename that fails.
+TEST_F(DiskCacheTest, WhatCannotBeReplacedIsDoneWithout) {
+  const auto cache = open();
+  cache->store("other", "o", "value");
+  fs::create_directories(file_of("key") + "/full");
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(cache->find("key"), std::nullopt);
+  cache->store("key", "k", "value");
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("heddle: a compiled kernel that is of no use cannot be deleted: "));
+  EXPECT_EQ(cache->find("key"), std::nullopt);
+  EXPECT_EQ(cache->find("other"), "value");
+  EXPECT_THAT(files(), SizeIs(2)) << "no half is left";
+}
+
 TEST_F(DiskCacheTest, LargeFilesAreNotRead) {
   const auto cache = open({.entry_bytes = 1000});
   cache->store("large", "l", std::string(1000, 'x'));
