@@ -91,10 +91,11 @@ TEST_F(CacheTest, IsDoneWithout) {
   const Outcome outcome =
       heddle_command({"dump", "row_sum", "--stage", "cubin", "-o", dir_.file("k")},
                      {"HEDDLE_CACHE=", "HEDDLE_CACHE_DIR=/proc/nowhere"});
-  expect_one_line(outcome, 0,
-                  ::testing::Eq("compiled kernels are not kept for other programs: /proc/nowhere/kernels "
-                                "cannot be made: No such file or directory; fix: set HEDDLE_CACHE_DIR to a "
-                                "folder of yours");
+  expect_one_line(
+      outcome, 0,
+      ::testing::Eq("compiled kernels are not kept for other programs: /proc/nowhere/kernels "
+                    "cannot be made: No such file or directory; fix: set HEDDLE_CACHE_DIR to a "
+                    "folder of yours"));
 }
 
 }  // namespace
