@@ -66,11 +66,13 @@ def reduce_table(data):
               "that combine their stretches, which this table had named as next, are faster where two of them for each column and for each multiprocessor are all that "
               "there are (bf16 8192 × 16384: 64.2 µs, otherwise 66.6), and slower elsewhere: with 8 or 16 blocks in a cluster multiprocessors stay empty (8192 × 8192 f32: "
               "67.6 and 69.9 µs, without 66.9; bf16 1040447 × 129: 99 and 108, without 76). What helps is fewer blocks: 4 for each multiprocessor in place of 32 "
-              "(bf16 2097152 × 64: 67.1 µs, before 71.7; variances of 8192 × 8192: 69, before 76). With 32 lanes beside each other, of a 128, more states are stored, with 8, "
-              "rows are read in pieces of 128 bytes. Columns whose rows begin at odd places are taken as rows of several "
+              "(bf16 2097152 × 64: 0.94, before 0.86; variances of 8192 × 8192: 0.96, before 0.81), and half as many loads under way where the single rows that are left "
+              "are many (bf16 1000 × 134217: 0.88, before 0.73; with 9 to 15 loads bf16 is slower than with 8 or 16). With 32 lanes beside each other, of a 128, more states "
+              "are stored, with 8, rows are read in pieces of 128 bytes. Columns whose rows begin at odd places are taken as rows of several "
               "(one by one: 0.75 of bf16), whose states are as many again. Short odd rows are copied to shared memory, "
               "where each thread adds up one (bf16 of 31: 0.57 before). Those of 129 of bf16 are faster there (sum 72 µs, of lanes 83). "
-              "The place of an extremum is looked for among the eight elements that have it (bf16 8192 × 16384 by rows: 62 µs; looked for among all, 80).", ""]
+              "The place of an extremum is looked for among the eight elements that have it (bf16 8192 × 16384 by rows: 62.6 µs; looked for among all, 79.6; one row of f32 "
+              "is slower by 3 %). Next: rows of columns that begin at odd places, realigned in registers in place of folded.", ""]
     return lines
 
 
@@ -147,11 +149,11 @@ def topk_table(data):
 
 TOPK_CAUSES = (
     "What is missed: k = 1024 of rows of 8192, and `rising` rows of bf16. There a tile of 1024 threads is kept whole, its k best are found by digits "
-    "of ten bits, some six barriers each, and sorted in 55 steps with a barrier each; a block alone fills a multiprocessor. Tried: a sort of all that is "
+    "of ten bits, some six barriers each, and sorted in 55 steps, 15 of which have a barrier (all had one: 1.2 to 1.3 times as long); a block alone fills a multiprocessor. Tried: a sort of all that is "
     "kept instead of digits (2 to 3 times as long), bounds by groups of threads for these k too, sixteen elements a thread (half as fast: "
     "shared memory leaves half of the blocks). bf16 takes as many instructions an element as f32, and is half as fast by bytes. Short rows: a "
     "warp finds one after the other by a reduction of 64 bits each. Next: compare pairs of 16-bit elements at once; "
-    "sort by warps' shuffles; radix by key before the column, which 16-bit keys leave no digits for.")
+    "radix by key before the column, which 16-bit keys leave no digits for.")
 
 
 def sort_rows(data):
