@@ -276,11 +276,13 @@ TEST(ReduceTest, ExtremeValues) {
 TEST(ReduceTest, PlacesAreTheFirst) {
   for (const int64_t n : {5, 33, 1000, 40003}) {
     for (const int64_t first : {int64_t{0}, n / 3, n - 1}) {
-      std::vector<float> values(static_cast<size_t>(n), 1.0f);
-      for (int64_t i = first; i < n; i += 2) values[i] = 2;
-      check_results<float, int64_t>({{1, n, 1}}, Reduction::kArgmax, values);
-      check_results<float, int64_t>({{1, n, 1}, {n + 1, 1, 1}, 1}, Reduction::kArgmax, values);
-      if (n < 2000) check_results<float, int64_t>({{n, 1, 1}}, Reduction::kArgmax, values);
+      for (const float best : {2.0f, std::numeric_limits<float>::quiet_NaN()}) {
+        std::vector<float> values(static_cast<size_t>(n), 1.0f);
+        for (int64_t i = first; i < n; i += 2) values[i] = best;
+        check_results<float, int64_t>({{1, n, 1}}, Reduction::kArgmax, values);
+        check_results<float, int64_t>({{1, n, 1}, {n + 1, 1, 1}, 1}, Reduction::kArgmax, values);
+        if (n < 2000) check_results<float, int64_t>({{n, 1, 1}}, Reduction::kArgmax, values);
+      }
     }
   }
 }

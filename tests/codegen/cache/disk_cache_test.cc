@@ -426,13 +426,17 @@ TEST_F(DiskCacheTest, ThreadsReadAndWriteBesideEachOther) {
   EXPECT_GT(hits, 0);
 }
 
-// Readers, writers and sweepers that are killed at any time: whoever finds a value finds the right one.
+// Readers, writers and sweepers that are killed at any time: whoever finds a value finds the right one. With
+// HEDDLE_STRESS_SECONDS=600 sixteen processes for ten minutes.
 TEST_F(DiskCacheTest, ProcessesMayBeKilledAtAnyTime) {
-  constexpr int kRounds = 30, kProcesses = 4;
+  const char* const seconds = getenv("HEDDLE_STRESS_SECONDS");
+  const auto end =
+      std::chrono::steady_clock::now() + std::chrono::seconds(seconds ? atoi(seconds) : 0);
+  const int least_rounds = 30, processes = seconds ? 16 : 4;
   std::mt19937 random(1);
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < least_rounds || std::chrono::steady_clock::now() < end; ++round) {
     std::vector<pid_t> children;
-    for (int p = 0; p < kProcesses; ++p) {
+    for (int p = 0; p < processes; ++p) {
       const pid_t child = fork();
       if (child == 0) {
         const auto cache = open({.bytes = 100'000, .sweep_seconds = 0});

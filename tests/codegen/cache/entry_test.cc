@@ -1,6 +1,9 @@
 // Entries of the disk cache as bytes: every damage is found.
 #include "heddle/codegen/cache/entry.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <random>
 #include <string>
 
@@ -14,6 +17,26 @@ namespace {
 using testing::HasSubstr;
 
 const std::string kKey("ptx\0of a kernel", 15), kValue("cubin\0\n", 7);
+
+// What somebody may write who knows the format: any content, with the checksum that fits.
+std::string forged(const std::string& content) {
+  XXH128_canonical_t hash;
+  XXH128_canonicalFromHash(&hash, XXH3_128bits(content.data(), content.size()));
+  return "HEDDLE/1" + std::string(reinterpret_cast<const char*>(hash.digest), sizeof(hash.digest)) +
+         content;
+}
+
+TEST(CacheEntryTest, ForgedOnesHaveThreeFieldsToo) {
+  std::string content;
+  for (int fields = 0; fields < 5; ++fields) {
+    const StatusOr<CacheEntry> entry = decode_entry(forged(content));
+    EXPECT_EQ(entry.ok(), fields == 3) << fields;
+    append_field(content, "text");
+  }
+  std::string huge(8, '\xFF');
+  EXPECT_THAT(std::string(decode_entry(forged(huge)).status().message()),
+              HasSubstr("its lengths do not add up"));
+}
 
 TEST(CacheEntryTest, ComesBackAsItWas) {
   const std::string bytes = encode_entry({kKey, "k, sm_90a", kValue});
@@ -88,7 +111,8 @@ TEST(CacheEntryTest, NamesAreDigitsAlone) {
   for (const char* end : {".heddle", "-.heddle", "1.heddle", "-x.heddle", "-1.heddle.tmp"}) {
     EXPECT_FALSE(is_entry_name(digits + end)) << end;
   }
-  EXPECT_FALSE(is_entry_name("G" + name.substr(1)));
+  EXPECT_FALSE(is_entry_name("g" + name.substr(1)));
+  EXPECT_FALSE(is_entry_name("A" + name.substr(1)));
 }
 
 }  // namespace

@@ -134,6 +134,7 @@ TEST_F(RememberedRuns, FailuresAreNotKept) {
   EXPECT_FALSE(assemble(kPtx, options_).ok());
   EXPECT_FALSE(assemble(kPtx, options_).ok());
   EXPECT_EQ(runs(), 2);
+  EXPECT_EQ(cache_->counts().stored, 0);
 }
 
 // What is kept is checked as what comes from ptxas is; what does not do is replaced.
