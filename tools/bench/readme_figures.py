@@ -270,7 +270,9 @@ def launch_rows(data):
 def compile_rows(data):
     return [("`row_sum` traced, optimised and printed as PTX", f"{data['to_ptx_us'] / 1e3:.2f} ms", "≤ 0.19 ms"),
             ("`tv_add` likewise", f"{data['tv_add_to_ptx_us'] / 1e3:.2f} ms", "≤ 1 ms"),
-            ("PTX to cubin, without ptxas itself", f"{data['above_ptxas_us'] / 1e3:.2f} ms", "≤ 3 ms")]
+            ("PTX to cubin, without ptxas itself", f"{data['above_ptxas_us'] / 1e3:.2f} ms", "≤ 3 ms"),
+            ("`row_sum` to cubin in a second process, by the cache on disk (most of it pages that the process touches first; next: a key that "
+             "needs no passes)", f"{data['second_process_us'] / 1e3:.2f} ms", "≤ 0.3 ms")]
 
 
 def layout_rows(data):
