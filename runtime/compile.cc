@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "heddle/codegen/cache/disk_cache.h"
 #include "heddle/ir/text/printer.h"
 #include "heddle/ir/verify/verifier.h"
 #include "heddle/runtime/dump.h"

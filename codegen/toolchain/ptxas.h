@@ -18,12 +18,13 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "heddle/codegen/cache/disk_cache.h"
 #include "heddle/codegen/toolchain/ptxas_report.h"
 #include "heddle/codegen/toolchain/tool_path.h"
 #include "heddle/ir/status.h"
 
 namespace heddle::codegen {
+
+class DiskCache;
 
 struct AssembleOptions {
   std::string arch{};                  // "sm_90a"

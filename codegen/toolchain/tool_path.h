@@ -19,10 +19,11 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "heddle/codegen/cache/disk_cache.h"
 #include "heddle/ir/status.h"
 
 namespace heddle::codegen {
+
+class DiskCache;
 
 enum class Tool { kPtxas, kNvdisasm, kCuobjdump };
 

@@ -5,6 +5,7 @@
 
 #include "codegen/toolchain/tool_testing.h"
 #include "gmock/gmock.h"
+#include "heddle/codegen/cache/disk_cache.h"
 #include "heddle/heddle.h"
 #include "runtime/cuda/fake_driver_test.h"
 
