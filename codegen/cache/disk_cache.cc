@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <ctime>
 #include <map>
 #include <mutex>
@@ -15,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "heddle/codegen/cache/entry.h"
 #include "heddle/codegen/cache/user_folder.h"
+#include "heddle/codegen/environment.h"
 
 namespace heddle::codegen {
 namespace {
@@ -28,15 +28,10 @@ constexpr uint64_t kFree = 5;
 // A writer takes less.
 constexpr int64_t kOldestTemporary = 3600;
 
-absl::string_view variable(const char* name) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 CacheLimits limits_of_user() {
   constexpr int kMib = 20;
   CacheLimits limits;
-  const absl::string_view text = variable("HEDDLE_CACHE_MIB");
+  const std::string text = environment_variable("HEDDLE_CACHE_MIB");
   uint64_t mib = 0;
   if (absl::SimpleAtoi(text, &mib) && mib < (uint64_t{1} << 40)) {
     limits.bytes = mib << kMib;
@@ -47,14 +42,14 @@ CacheLimits limits_of_user() {
           stderr,
           "heddle: HEDDLE_CACHE_MIB is '%s', which is no number of MiB; the cache of compiled "
           "kernels has 1024\n",
-          std::string(text).c_str());
+          text.c_str());
     });
   }
   return limits;
 }
 
 bool is_off() {
-  const absl::string_view text = variable("HEDDLE_CACHE");
+  const std::string text = environment_variable("HEDDLE_CACHE");
   return text == "off" || text == "0" || limits_of_user().bytes == 0 || getauxval(AT_SECURE) != 0;
 }
 
@@ -131,18 +126,19 @@ std::optional<std::string> DiskCache::find(absl::string_view key) {
       return std::string(entry->value);
     }
     // An entry of another key with the same name is as good as any; what is stored next takes its place.
-    if (!entry.ok()) {
-      ++damaged_;
-      if (Status s = folder_.remove(name); !s.ok()) say(kNotDeleted, s);
-    }
+    if (!entry.ok()) drop(name);
   } else if (IsDataLoss(bytes.status())) {
-    ++damaged_;
-    if (Status s = folder_.remove(name); !s.ok()) say(kNotDeleted, s);
+    drop(name);
   } else if (!IsNotFound(bytes.status())) {
     say("a compiled kernel cannot be read, and is compiled again", bytes.status());
   }
   ++misses_;
   return std::nullopt;
+}
+
+void DiskCache::drop(const std::string& name) {
+  ++damaged_;
+  if (Status s = folder_.remove(name); !s.ok()) say(kNotDeleted, s);
 }
 
 void DiskCache::store(absl::string_view key, absl::string_view label, absl::string_view value) {
@@ -165,12 +161,18 @@ void DiskCache::forget(absl::string_view key) {
   if (Status s = folder_.remove(entry_name(key)); !s.ok()) say(kNotDeleted, s);
 }
 
-StatusOr<std::vector<DiskCache::Entry>> DiskCache::entries() const {
+StatusOr<std::vector<CacheFolder::File>> DiskCache::files() const {
   StatusOr<std::vector<CacheFolder::File>> files = folder_.list();
+  if (!files.ok()) return files;
+  std::erase_if(*files, [](const CacheFolder::File& file) { return !is_entry_name(file.name); });
+  return files;
+}
+
+StatusOr<std::vector<DiskCache::Entry>> DiskCache::entries() const {
+  const StatusOr<std::vector<CacheFolder::File>> files = this->files();
   if (!files.ok()) return files.status();
   std::vector<Entry> all;
   for (const CacheFolder::File& file : *files) {
-    if (!is_entry_name(file.name)) continue;
     Entry entry{file.name, "", false, !is_own_entry_name(file.name), file.bytes, file.used};
     if (entry.foreign) {
       all.push_back(std::move(entry));
@@ -194,11 +196,10 @@ StatusOr<std::vector<DiskCache::Entry>> DiskCache::entries() const {
 }
 
 StatusOr<DiskCache::Usage> DiskCache::usage() const {
-  const StatusOr<std::vector<CacheFolder::File>> files = folder_.list();
+  const StatusOr<std::vector<CacheFolder::File>> files = this->files();
   if (!files.ok()) return files.status();
   Usage usage;
   for (const CacheFolder::File& file : *files) {
-    if (!is_entry_name(file.name)) continue;
     ++usage.entries;
     usage.bytes += file.bytes;
   }
@@ -206,11 +207,10 @@ StatusOr<DiskCache::Usage> DiskCache::usage() const {
 }
 
 StatusOr<int> DiskCache::clear() const {
-  const StatusOr<std::vector<CacheFolder::File>> files = folder_.list();
+  const StatusOr<std::vector<CacheFolder::File>> files = this->files();
   if (!files.ok()) return files.status();
   int count = 0;
   for (const CacheFolder::File& file : *files) {
-    if (!is_entry_name(file.name)) continue;
     if (Status s = folder_.remove(file.name); !s.ok()) return s;
     ++count;
   }

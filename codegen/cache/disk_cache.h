@@ -85,6 +85,10 @@ class DiskCache {
  private:
   DiskCache(CacheFolder folder, const CacheLimits& limits)
       : folder_(std::move(folder)), limits_(limits) {}
+  // The entries' files, of any version.
+  StatusOr<std::vector<CacheFolder::File>> files() const;
+  // Deletes what is damaged.
+  void drop(const std::string& name);
   // Says it once.
   void say(absl::string_view what, const Status& why);
 

@@ -3,23 +3,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "heddle/codegen/environment.h"
 
 namespace heddle::codegen {
 
 StatusOr<std::string> user_cache_folder() {
-  const auto variable = [](const char* name) -> std::string {
-    const char* const value = std::getenv(name);
-    return value == nullptr ? "" : value;
-  };
-  if (const std::string folder = variable("HEDDLE_CACHE_DIR"); !folder.empty()) return folder;
+  if (const std::string folder = environment_variable("HEDDLE_CACHE_DIR"); !folder.empty()) {
+    return folder;
+  }
   constexpr std::pair<const char*, const char*> kPlaces[] = {{"XDG_CACHE_HOME", "/heddle"},
                                                              {"HOME", "/.cache/heddle"}};
   for (const auto& [name, below] : kPlaces) {
-    const std::string folder = variable(name);
+    const std::string folder = environment_variable(name);
     if (folder.empty()) continue;
     // As sudo leaves it: folders made there would be of no use to whom it belongs.
     struct stat status;

@@ -66,55 +66,48 @@ std::string keep_ptx(string_view ptx, const std::string& folder) {
 // One call: what was asked, who was asked, what came back.
 class Run {
  public:
-  Run(string_view ptx, const AssembleOptions& options, ToolLocation ptxas)
-      : ptx_(ptx), options_(options), ptxas_(std::move(ptxas)) {}
+  Run(string_view ptx, const std::vector<std::string>& arguments, const AssembleOptions& options,
+      ToolLocation ptxas)
+      : ptx_(ptx), options_(options), ptxas_(std::move(ptxas)) {
+    command_.program = ptxas_.path;
+    command_.arguments = arguments;
+    command_.input = ptx_;
+    command_.wants_output_file = true;
+    command_.timeout = options_.timeout;
+    if (options_.cache == nullptr) return;
+    // Of a ptxas wherever it lies: a cache may move with its machine's image.
+    const std::string program =
+        absl::StrCat("ptxas ", ptxas_.version.to_string(), " ", ptxas_.version.build, " of ",
+                     ptxas_.identity.size, " bytes, written ", ptxas_.identity.modified_ns);
+    key_ = run_key(program, command_);
+  }
 
   // Takes what an earlier run of the same gave, if that is known.
-  bool recall(const std::vector<std::string>& arguments) {
-    if (options_.cache == nullptr || options_.renew) return false;
-    std::optional<Finished> known = recall_run(options_.cache, key(arguments));
+  bool recall() {
+    if (options_.renew) return false;
+    std::optional<Finished> known = recall_run(options_.cache, key_);
     if (known) finish(*std::move(known));
     return known.has_value();
   }
   // Runs it.
-  Status execute(const std::vector<std::string>& arguments) {
-    StatusOr<Finished> finished = run_command(command(arguments));
+  Status execute() {
+    StatusOr<Finished> finished = run_command(command_);
     if (finished.ok()) finish(*std::move(finished));
     return finished.status();
   }
   // Keeps what it gave, or forgets that it was kept.
-  void remember(const std::vector<std::string>& arguments) const {
-    remember_run(options_.cache, key(arguments), label(), finished_);
+  void remember() const {
+    const std::string label = absl::StrCat(absl::StrJoin(options_.entries, " "), ", ",
+                                           options_.arch, ", ptxas ", ptxas_.version.to_string());
+    remember_run(options_.cache, key_, label, finished_);
   }
-  void forget(const std::vector<std::string>& arguments) const {
-    options_.cache->forget(key(arguments));
-  }
+  void forget() const { options_.cache->forget(key_); }
 
   bool is_attributable() const { return ptxas_.is_unchanged(); }
   const std::vector<Diagnostic>& diagnostics() const { return report_.diagnostics; }
   StatusOr<Assembly> result() const;
 
  private:
-  Command command(const std::vector<std::string>& arguments) const {
-    Command command;
-    command.program = ptxas_.path;
-    command.arguments = arguments;
-    command.input = ptx_;
-    command.wants_output_file = true;
-    command.timeout = options_.timeout;
-    return command;
-  }
-  // Of a ptxas wherever it lies: a cache may move with its machine's image.
-  std::string key(const std::vector<std::string>& arguments) const {
-    const std::string program =
-        absl::StrCat("ptxas ", ptxas_.version.to_string(), " ", ptxas_.version.build, " of ",
-                     ptxas_.identity.size, " bytes, written ", ptxas_.identity.modified_ns);
-    return run_key(program, command(arguments));
-  }
-  std::string label() const {
-    return absl::StrCat(absl::StrJoin(options_.entries, " "), ", ", options_.arch, ", ptxas ",
-                        ptxas_.version.to_string());
-  }
   void finish(Finished finished) {
     finished_ = std::move(finished);
     report_ =
@@ -147,6 +140,8 @@ class Run {
   string_view ptx_;
   const AssembleOptions& options_;
   ToolLocation ptxas_;
+  Command command_;
+  std::string key_;  // in the cache, where there is one
   Finished finished_;
   PtxasReport report_;
 };
@@ -303,22 +298,22 @@ StatusOr<Assembly> assemble(string_view ptx, const AssembleOptions& options,
     search.cache = options.cache;
     StatusOr<ToolLocation> ptxas = find_tool(Tool::kPtxas, search);
     if (!ptxas.ok()) return ptxas.status();
-    Run run(ptx, options, *std::move(ptxas));
-    if (run.recall(*arguments)) {
+    Run run(ptx, *arguments, options, *std::move(ptxas));
+    if (run.recall()) {
       StatusOr<Assembly> known = run.result();
       if (known.ok()) {
         known->from_cache = true;
         if (diagnostics != nullptr) *diagnostics = run.diagnostics();
         return known;
       }
-      run.forget(*arguments);
+      run.forget();
     }
-    const Status executed = run.execute(*arguments);
+    const Status executed = run.execute();
     if (!run.is_attributable()) continue;
     if (!executed.ok()) return executed;
     if (diagnostics != nullptr) *diagnostics = run.diagnostics();
     StatusOr<Assembly> made = run.result();
-    if (made.ok() && options.cache != nullptr) run.remember(*arguments);
+    if (made.ok()) run.remember();
     return made;
   }
   return AbortedError("ptxas was replaced by another file while it ran, twice; try again");

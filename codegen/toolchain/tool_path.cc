@@ -19,6 +19,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "heddle/codegen/environment.h"
 #include "heddle/codegen/toolchain/tool_trust.h"
 
 namespace heddle::codegen {
@@ -217,11 +218,6 @@ class Memory {
   std::mutex mutex_;
   absl::flat_hash_map<std::string, ToolLocation> found_;
 };
-
-std::string environment_variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
 
 // The folder of ptxas, and of what it links to.
 std::vector<std::string> folders_of_ptxas() {

@@ -17,6 +17,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "heddle/codegen/cache/user_folder.h"
+#include "heddle/codegen/environment.h"
 #include "nlohmann/json.hpp"
 
 namespace heddle::runtime {
@@ -26,11 +27,6 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr int kVersion = 1;
-
-std::string variable(const char* name) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 // Letters and digits of a name, for a file's.
 std::string plain(absl::string_view name) {
@@ -229,7 +225,7 @@ Status keep_tuning(const Tuning& tuning) {
 
 std::shared_ptr<ChosenConfigs> tuned_choices(const std::string& device,
                                              const std::string& operation) {
-  static const bool off = variable("HEDDLE_TUNE") == "off";
+  static const bool off = codegen::environment_variable("HEDDLE_TUNE") == "off";
   if (off) return nullptr;
   Known& k = known();
   const std::lock_guard<std::mutex> lock(k.mutex);

@@ -188,7 +188,7 @@ struct Sent {
   Float half;
 };
 
-// Each block stores a struct for each of its threads in the next one's array of them.
+// Each block stores a struct for each of its threads in its neighbour's array of them.
 TEST(Cluster, ReachesOtherBlocksStructs) {
   if (!has_clusters()) GTEST_SKIP() << "this device has no clusters";
   const auto got = run(
