@@ -4,8 +4,9 @@
 #
 #   tools/setup.sh [--clang]     --clang: clang++ as well, even where g++ is enough
 #
-# CUDA's ptxas, cuda.h and nvdisasm come from an installed toolkit, else from NVIDIA's pip wheels,
-# unpacked into build/cuda, else Heddle builds without them. HEDDLE_NO_DOWNLOAD=1 leaves pip alone.
+# CUDA's ptxas, cuda.h, nvdisasm and the archive of the PTX compiler come from an installed toolkit, else
+# from NVIDIA's pip wheels, unpacked into build/cuda, else Heddle builds without them. HEDDLE_NO_DOWNLOAD=1
+# leaves pip alone.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -66,13 +67,27 @@ missing_packages() {
   fi
 }
 
-# in_cuda FILE: FILE (such as bin/ptxas) is in a toolkit or in build/cuda; a program may also be on the PATH.
+# in_cuda FILE: prints where FILE (such as bin/ptxas) is: in a toolkit or in build/cuda; a program may also be
+# on the PATH, and what is in lib may be in lib64.
 in_cuda() {
   local root
   for root in "${CUDA_HOME:-}" "${CUDA_PATH:-}" /usr/local/cuda /usr/local/cuda-* "$cuda_tree"; do
-    [[ -n $root && -e $root/$1 ]] && return 0
+    [[ -n $root && -e $root/$1 ]] && echo "$root/$1" && return 0
   done
-  [[ $1 == bin/* ]] && have "${1#bin/}"
+  if [[ $1 == lib/* ]]; then in_cuda "lib64/${1#lib/}"; return; fi
+  [[ $1 == bin/* ]] && command -v "${1#bin/}"
+}
+
+readonly ptx_library=lib/libnvptxcompiler.so
+readonly ptx_archive=lib/libnvptxcompiler_static.a
+# Makes the library of the archive. Without it, assembling takes a process.
+make_ptx_library() {
+  local archive
+  ! in_cuda "$ptx_library" >/dev/null && archive=$(in_cuda "$ptx_archive") || return 0
+  mkdir -p "$cuda_tree/lib"
+  tools/ptx_library.sh "$archive" "$cuda_tree/$ptx_library" ||
+    say "$archive cannot be linked: going on without assembling in process"
+  rm -f "$cuda_tree/$ptx_archive"
 }
 
 # fetch_wheel WHEEL==VERSION FILE: unpacks FILE of an NVIDIA wheel into build/cuda.
@@ -99,11 +114,13 @@ fetch_cuda() {
   local table=(
     "nvidia-cuda-nvcc==13.0.88|bin/ptxas|assembling PTX"
     "nvidia-cuda-runtime==13.0.96|include/cuda.h|running on a GPU"
+    "nvidia-nvptxcompiler==13.0.88|$ptx_archive|assembling in process"
     "nvidia-cuda-nvdisasm==13.2.86|bin/nvdisasm|showing SASS"
   )
   for row in "${table[@]}"; do
     IFS='|' read -r wheel file use <<<"$row"
-    in_cuda "$file" || missing+=("$row")
+    in_cuda "$file" >/dev/null || { [[ $file == "$ptx_archive" ]] && in_cuda "$ptx_library" >/dev/null; } ||
+      missing+=("$row")
   done
   ((${#missing[@]})) || return 0
 
@@ -141,3 +158,4 @@ done
 mapfile -t packages < <(missing_packages "$clang")
 install_packages "${packages[@]}"
 fetch_cuda
+make_ptx_library

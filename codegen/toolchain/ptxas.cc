@@ -21,6 +21,7 @@
 #include "heddle/codegen/toolchain/cubin.h"
 #include "heddle/codegen/toolchain/remembered_run.h"
 #include "heddle/codegen/toolchain/subprocess.h"
+#include "heddle/codegen/toolchain/tool_run.h"
 #include "heddle/ir/status.h"
 
 namespace heddle::codegen {
@@ -67,18 +68,18 @@ std::string keep_ptx(string_view ptx, const std::string& folder) {
 class Run {
  public:
   Run(string_view ptx, const std::vector<std::string>& arguments, const AssembleOptions& options,
-      ToolLocation ptxas)
-      : ptx_(ptx), options_(options), ptxas_(std::move(ptxas)) {
+      Tool tool, ToolLocation ptxas)
+      : ptx_(ptx), options_(options), tool_(tool), ptxas_(std::move(ptxas)) {
     command_.program = ptxas_.path;
     command_.arguments = arguments;
     command_.input = ptx_;
     command_.wants_output_file = true;
     command_.timeout = options_.timeout;
     if (options_.cache == nullptr) return;
-    // Of a ptxas wherever it lies: a cache may move with its machine's image.
+    // Wherever it lies: a cache may move with its machine's image.
     const std::string program =
-        absl::StrCat("ptxas ", ptxas_.version.to_string(), " ", ptxas_.version.build, " of ",
-                     ptxas_.identity.size, " bytes, written ", ptxas_.identity.modified_ns);
+        absl::StrCat(tool_name(tool_), " ", ptxas_.version.to_string(), " ", ptxas_.version.build,
+                     " of ", ptxas_.identity.size, " bytes, written ", ptxas_.identity.modified_ns);
     key_ = run_key(program, command_);
   }
 
@@ -91,14 +92,15 @@ class Run {
   }
   // Runs it.
   Status execute() {
-    StatusOr<Finished> finished = run_command(command_);
+    StatusOr<Finished> finished = run_tool(tool_, command_);
     if (finished.ok()) finish(*std::move(finished));
     return finished.status();
   }
   // Keeps what it gave, or forgets that it was kept.
   void remember() const {
-    const std::string label = absl::StrCat(absl::StrJoin(options_.entries, " "), ", ",
-                                           options_.arch, ", ptxas ", ptxas_.version.to_string());
+    const std::string label =
+        absl::StrCat(absl::StrJoin(options_.entries, " "), ", ", options_.arch, ", ",
+                     tool_name(tool_), " ", ptxas_.version.to_string());
     remember_run(options_.cache, key_, label, finished_);
   }
   void forget() const { options_.cache->forget(key_); }
@@ -139,6 +141,7 @@ class Run {
 
   string_view ptx_;
   const AssembleOptions& options_;
+  Tool tool_;
   ToolLocation ptxas_;
   Command command_;
   std::string key_;  // in the cache, where there is one
@@ -272,10 +275,64 @@ StatusOr<Assembly> Run::result() const {
   }
   assembly.cubin = finished_.output_file;
   assembly.diagnostics = report_.diagnostics;
+  assembly.made_by = tool_;
   assembly.ptxas_path = ptxas_.path;
   assembly.ptxas_version = ptxas_.version;
   assembly.wall_time = finished_.wall_time;
   return assembly;
+}
+
+ToolSearch search_for(Tool tool, const AssembleOptions& options) {
+  ToolSearch search = ToolSearch::from_environment(
+      tool, tool == Tool::kPtxLibrary ? options.library_path : options.ptxas_path);
+  search.cache = options.cache;
+  return search;
+}
+
+// In the order tried.
+std::vector<Tool> tools_of(const AssembleOptions& options) {
+  switch (options.assembler) {
+    case Assembler::kLibrary:
+      return {Tool::kPtxLibrary};
+    case Assembler::kPtxas:
+      return {Tool::kPtxas};
+    case Assembler::kAny:
+    case Assembler::kDriver:
+      break;
+  }
+  if (search_for(Tool::kPtxas, options).is_request()) return {Tool::kPtxas};
+  return {Tool::kPtxLibrary, Tool::kPtxas};
+}
+
+StatusOr<Assembly> assemble_by(const ToolSearch& search, Tool tool, absl::string_view ptx,
+                               const std::vector<std::string>& arguments,
+                               const AssembleOptions& options,
+                               std::vector<Diagnostic>* diagnostics) {
+  // A toolkit that is being updated changes under our hands; then the version, which is part of the
+  // result, may not be that of the program which ran.
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    StatusOr<ToolLocation> ptxas = find_tool(tool, search);
+    if (!ptxas.ok()) return ptxas.status();
+    Run run(ptx, arguments, options, tool, *std::move(ptxas));
+    if (run.recall()) {
+      StatusOr<Assembly> known = run.result();
+      if (known.ok()) {
+        known->from_cache = true;
+        *diagnostics = run.diagnostics();
+        return known;
+      }
+      run.forget();
+    }
+    const Status executed = run.execute();
+    if (!run.is_attributable()) continue;
+    if (!executed.ok()) return executed;
+    *diagnostics = run.diagnostics();
+    StatusOr<Assembly> made = run.result();
+    if (made.ok()) run.remember();
+    return made;
+  }
+  return AbortedError(absl::StrCat(tool_name(tool),
+                                   " was replaced by another file while it ran, twice; try again"));
 }
 
 }  // namespace
@@ -288,35 +345,25 @@ const EntryReport* Assembly::find(string_view entry) const {
 
 StatusOr<Assembly> assemble(string_view ptx, const AssembleOptions& options,
                             std::vector<Diagnostic>* diagnostics) {
-  if (diagnostics != nullptr) diagnostics->clear();
+  std::vector<Diagnostic> unwanted;
+  if (diagnostics == nullptr) diagnostics = &unwanted;
+  diagnostics->clear();
   const StatusOr<std::vector<std::string>> arguments = ptxas_arguments(options);
   if (!arguments.ok()) return arguments.status();
-  // A toolkit that is being updated changes under our hands; then the version, which is part of the
-  // result, may not be that of the program which ran.
-  for (int attempt = 0; attempt < 2; ++attempt) {
-    ToolSearch search = ToolSearch::from_environment(Tool::kPtxas, options.ptxas_path);
-    search.cache = options.cache;
-    StatusOr<ToolLocation> ptxas = find_tool(Tool::kPtxas, search);
-    if (!ptxas.ok()) return ptxas.status();
-    Run run(ptx, *arguments, options, *std::move(ptxas));
-    if (run.recall()) {
-      StatusOr<Assembly> known = run.result();
-      if (known.ok()) {
-        known->from_cache = true;
-        if (diagnostics != nullptr) *diagnostics = run.diagnostics();
-        return known;
-      }
-      run.forget();
-    }
-    const Status executed = run.execute();
-    if (!run.is_attributable()) continue;
-    if (!executed.ok()) return executed;
-    if (diagnostics != nullptr) *diagnostics = run.diagnostics();
-    StatusOr<Assembly> made = run.result();
-    if (made.ok()) run.remember();
-    return made;
+  if (options.assembler == Assembler::kDriver) {
+    return InvalidArgumentError(
+        "the driver assembles PTX when it loads it: there is no cubin before");
   }
-  return AbortedError("ptxas was replaced by another file while it ran, twice; try again");
+  Status refused;
+  for (const Tool tool : tools_of(options)) {
+    const ToolSearch search = search_for(tool, options);
+    StatusOr<Assembly> assembly = assemble_by(search, tool, ptx, *arguments, options, diagnostics);
+    const bool absent = IsNotFound(assembly.status()) && !search.is_request();
+    if (!absent && !IsUnimplemented(assembly.status())) return assembly;
+    // Of two that fail, the one that is there has more to say; of two that are not, ptxas is better known.
+    if (!absent || refused.ok() || IsNotFound(refused)) refused = assembly.status();
+  }
+  return refused;
 }
 
 }  // namespace heddle::codegen

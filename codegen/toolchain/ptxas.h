@@ -1,4 +1,4 @@
-// Assembles PTX into a cubin with ptxas, and checks what comes out.
+// Assembles PTX into a cubin with ptxas, as a program or as a library, and checks what comes out.
 //
 //   AssembleOptions options;
 //   options.arch = "sm_90a";
@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "heddle/codegen/toolchain/assembler.h"
 #include "heddle/codegen/toolchain/ptxas_report.h"
 #include "heddle/codegen/toolchain/tool_path.h"
 #include "heddle/ir/status.h"
@@ -34,7 +35,9 @@ struct AssembleOptions {
   // At most so many registers a thread, 1 to 255, whatever the PTX says; 0 = as the PTX says.
   int max_registers = 0;
   std::vector<std::string> extra_flags{};  // of allowed_ptxas_flags(), "--name" or "--name=value"
-  std::string ptxas_path{};                // absolute; empty = look for it (tool_path.h)
+  Assembler assembler = Assembler::kAny;
+  std::string ptxas_path{};    // of the program: absolute; empty = look for it (tool_path.h)
+  std::string library_path{};  // of the library: likewise
   std::chrono::milliseconds timeout{60'000};
   DiskCache* cache = nullptr;  // where what ptxas makes is looked for, and kept; nullptr = nowhere
   bool renew = false;          // keeps it there, but does not look for it
@@ -45,6 +48,7 @@ struct Assembly {
   std::string cubin;
   std::vector<EntryReport> entries;     // every kernel of the PTX, in the order compiled
   std::vector<Diagnostic> diagnostics;  // information and warnings
+  Tool made_by = Tool::kPtxas;          // or kPtxLibrary
   std::string ptxas_path;
   ToolVersion ptxas_version;
   std::chrono::microseconds wall_time{0};  // that ptxas ran; 0 from the cache

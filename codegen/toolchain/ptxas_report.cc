@@ -111,6 +111,15 @@ void read_counts(string_view line, EntryReport* entry) {
   }
 }
 
+// A line that goes on with the one before: indented, and in the library's log behind "ptxas         .".
+string_view continuation(string_view line) {
+  line = absl::StripLeadingAsciiWhitespace(line);
+  string_view rest = line;
+  if (!absl::ConsumePrefix(&rest, "ptxas ")) return line;
+  rest = absl::StripLeadingAsciiWhitespace(rest);
+  return absl::ConsumePrefix(&rest, ". ") ? absl::StripLeadingAsciiWhitespace(rest) : line;
+}
+
 // Reads the statistics of --verbose line by line.
 class Statistics {
  public:
@@ -170,7 +179,7 @@ PtxasReport parse_ptxas_output(string_view printed) {
     if (line.empty()) continue;
     std::optional<Diagnostic> said = parse_diagnostic(line);
     if (!said.has_value()) {
-      if (!statistics.take(absl::StripLeadingAsciiWhitespace(line))) {
+      if (!statistics.take(continuation(line))) {
         absl::StrAppend(&report.other, line, "\n");
       }
     } else if (said->severity != Severity::kInfo || !statistics.take(said->text)) {

@@ -26,32 +26,48 @@ namespace heddle::codegen {
 namespace {
 
 struct ToolInfo {
-  absl::string_view name, variable, wheel;
+  absl::string_view name, variable;
+  CodeFile kind;
+  absl::string_view cure;  // where there is none
 };
 
-constexpr std::array<ToolInfo, 3> kTools = {{
-    {"ptxas", "HEDDLE_PTXAS", "nvidia-cuda-nvcc"},
-    {"nvdisasm", "HEDDLE_NVDISASM", "nvidia-cuda-nvdisasm"},
-    {"cuobjdump", "HEDDLE_CUOBJDUMP", "nvidia-cuda-cuobjdump"},
+constexpr std::array<ToolInfo, 4> kTools = {{
+    {"ptxas", "HEDDLE_PTXAS", CodeFile::kProgram,
+     "install the CUDA toolkit, or run 'pip install nvidia-cuda-nvcc'"},
+    {"libnvptxcompiler.so", "HEDDLE_PTX_LIBRARY", CodeFile::kLibrary,
+     "make it with Heddle's tools/ptx_library.sh"},
+    {"nvdisasm", "HEDDLE_NVDISASM", CodeFile::kProgram,
+     "install the CUDA toolkit, or run 'pip install nvidia-cuda-nvdisasm'"},
+    {"cuobjdump", "HEDDLE_CUOBJDUMP", CodeFile::kProgram,
+     "install the CUDA toolkit, or run 'pip install nvidia-cuda-cuobjdump'"},
 }};
 
 constexpr char kPath[] = "PATH";
 constexpr char kBesidePtxas[] = "beside ptxas";
 
 const ToolInfo& info(Tool tool) { return kTools[static_cast<size_t>(tool)]; }
+bool is_assembler(Tool tool) { return tool == Tool::kPtxas || tool == Tool::kPtxLibrary; }
+
+// Of a CUDA toolkit, and what holds code of that kind.
+std::vector<absl::string_view> folders_of(CodeFile kind) {
+  if (kind == CodeFile::kProgram) return {"bin"};
+  return {"lib64", "lib"};
+}
 
 // XLA refuses it too.
 constexpr int kBadPtxas[] = {12, 3, 103};
 
 ToolVersion version_of(const int (&numbers)[3]) { return {numbers[0], numbers[1], numbers[2], ""}; }
 
-Status check_ptxas_version(const std::string& path, const ToolVersion& version) {
+Status check_assembler_version(Tool tool, const std::string& path, const ToolVersion& version) {
   if (compare(version, version_of(kOldestPtxas)) < 0) {
     return FailedPreconditionError(absl::StrCat(path, " is version ", version.to_string(),
                                                 ", older than ",
                                                 version_of(kOldestPtxas).to_string()));
   }
-  if (compare(version, version_of(kBadPtxas)) == 0) {
+  ToolVersion bad = version_of(kBadPtxas);
+  if (tool == Tool::kPtxLibrary) bad.patch = version.patch;  // which it does not tell
+  if (compare(version, bad) == 0) {
     return FailedPreconditionError(
         absl::StrCat(path, " is version ", version.to_string(), ", which is known to be faulty"));
   }
@@ -60,17 +76,17 @@ Status check_ptxas_version(const std::string& path, const ToolVersion& version) 
 
 StatusOr<ToolLocation> examine(Tool tool, const std::string& path, absl::string_view origin,
                                const ToolSearch& search) {
-  if (Status trusted = check_trusted_program(path); !trusted.ok()) return trusted;
+  if (Status trusted = check_trusted(info(tool).kind, path); !trusted.ok()) return trusted;
   ToolLocation location;
   location.path = path;
   location.origin = std::string(origin);
   // Before the version is read, so that a file replaced in between is found to have changed.
   location.identity = FileIdentity::of(path).value_or(FileIdentity{});
-  if (tool == Tool::kPtxas) {
+  if (is_assembler(tool)) {
     StatusOr<ToolVersion> version =
         read_tool_version(tool, path, search.version_timeout, search.cache);
     if (!version.ok()) return version.status();
-    if (Status status = check_ptxas_version(path, *version); !status.ok()) return status;
+    if (Status status = check_assembler_version(tool, path, *version); !status.ok()) return status;
     location.version = *std::move(version);
   }
   return location;
@@ -113,10 +129,12 @@ std::vector<ToolAttempt> candidates(Tool tool, const ToolSearch& search) {
   for (const ToolSearch::Root& root : search.roots) {
     if (root.path.empty()) continue;
     for (const std::string& folder : expand(root.path)) {
-      result.push_back({root.origin, absl::StrCat(folder, "/bin/", name)});
+      for (absl::string_view inner : folders_of(info(tool).kind)) {
+        result.push_back({root.origin, absl::StrCat(folder, "/", inner, "/", name)});
+      }
     }
   }
-  if (search.path_variable.empty()) return result;
+  if (search.path_variable.empty() || info(tool).kind != CodeFile::kProgram) return result;
   for (absl::string_view entry : absl::StrSplit(search.path_variable, ':')) {
     if (absl::StartsWith(entry, "/")) {
       result.push_back({kPath, absl::StrCat(entry, "/", name)});
@@ -140,8 +158,8 @@ Status nothing_found(Tool tool, const std::vector<ToolAttempt>& tried) {
     if (!absl::c_linear_search(problems, problem)) problems.push_back(problem);
   }
   return NotFoundError(absl::StrCat(
-      tool_name(tool), " was not found; install the CUDA toolkit, or run 'pip install ",
-      info(tool).wheel, "' and set ", info(tool).variable, " to the program's absolute path (",
+      tool_name(tool), " was not found; ", info(tool).cure, " and set ", info(tool).variable,
+      " to its absolute path (",
       problems.empty() ? "no CUDA folder and no PATH is set" : absl::StrJoin(problems, "; "), ")"));
 }
 
@@ -288,7 +306,7 @@ ToolSearch ToolSearch::from_environment(Tool tool, absl::string_view explicit_pa
   ToolSearch search;
   search.explicit_path = std::string(explicit_path);
   search.variable = environment_variable(info(tool).variable.data());
-  if (tool != Tool::kPtxas) search.beside_ptxas = folders_of_ptxas();
+  if (!is_assembler(tool)) search.beside_ptxas = folders_of_ptxas();
   search.roots.push_back({"the folder 'cuda' beside the program", cuda_beside_program()});
   for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {
     search.roots.push_back({name, environment_variable(name)});

@@ -1,12 +1,12 @@
-// Finds the external CUDA programs: ptxas and the disassemblers.
+// Finds what others made and Heddle runs: ptxas, the PTX compiler as a library, and the disassemblers.
 //
 //   StatusOr<ToolLocation> ptxas = find_tool(Tool::kPtxas);
 //   if (!ptxas.ok()) return ptxas.status();  // says every place tried, why not, and the cure
 //   print(ptxas->path, ptxas->origin, ptxas->version.to_string());
 //
-// Order: explicit path, environment (HEDDLE_PTXAS, HEDDLE_NVDISASM, HEDDLE_CUOBJDUMP), for the
-// disassemblers the folder of the ptxas that is found, a folder `cuda` beside the running program (or the shared library that has Heddle),
-// CUDA_HOME, CUDA_PATH, /usr/local/cuda, /usr/local/cuda-*, PATH. A path that somebody asked for is
+// Order: explicit path, environment (tool_variable()), for the disassemblers the folder of the ptxas that is found, a folder `cuda`
+// beside the running program (or the shared library that has Heddle), CUDA_HOME, CUDA_PATH, /usr/local/cuda, /usr/local/cuda-*, and for
+// programs PATH. Programs lie in a root's bin, libraries in its lib64 or lib. A path that somebody asked for is
 // taken or refused, never silently replaced; in the other places whatever will not do is passed
 // over. What others could have tampered with is never run.
 #pragma once
@@ -25,9 +25,14 @@ namespace heddle::codegen {
 
 class DiskCache;
 
-enum class Tool { kPtxas, kNvdisasm, kCuobjdump };
+enum class Tool {
+  kPtxas,
+  kPtxLibrary,  // NVIDIA's nvPTXCompiler as a shared library (tools/ptx_library.sh)
+  kNvdisasm,
+  kCuobjdump,
+};
 
-// "ptxas"
+// Of its file: "ptxas", "libnvptxcompiler.so".
 absl::string_view tool_name(Tool tool);
 // "HEDDLE_PTXAS"
 absl::string_view tool_variable(Tool tool);
@@ -48,7 +53,8 @@ inline constexpr int kOldestPtxas[] = {12, 0, 0};
 
 // From what `tool --version` printed; nullopt if it is not that tool's answer.
 std::optional<ToolVersion> parse_tool_version(Tool tool, absl::string_view printed);
-// Runs `path --version`; or takes what this very file has answered before, where a cache knows it and it is no script.
+// Asks `path --version`; or takes what this very file has answered before, where a cache knows it and it is no script. Of the library
+// it is major and minor alone.
 StatusOr<ToolVersion> read_tool_version(
     Tool tool, const std::string& path,
     std::chrono::milliseconds timeout = std::chrono::seconds(10), DiskCache* cache = nullptr);
@@ -74,7 +80,7 @@ struct FileIdentity {
 struct ToolLocation {
   std::string path;                // absolute, checked
   std::string origin;              // "HEDDLE_PTXAS", "CUDA_HOME", "/usr/local/cuda", "PATH", …
-  ToolVersion version;             // of ptxas alone
+  ToolVersion version;             // of assemblers alone
   std::vector<ToolAttempt> tried;  // better places that did not do, in order
   FileIdentity identity;
 
@@ -88,7 +94,7 @@ struct ToolSearch {
   std::string variable{};                   // value of tool_variable(tool); empty = unset
   std::vector<std::string> beside_ptxas{};  // folders that hold programs, looked at first
   struct Root {
-    std::string origin, path;  // programs are in path/bin; "/usr/local/cuda-*" = all, newest first
+    std::string origin, path;  // "/usr/local/cuda-*" = all, newest first
   };
   std::vector<Root> roots{};
   std::string path_variable{};  // value of PATH
@@ -107,7 +113,7 @@ struct ToolSearch {
 //   kInvalidArgument     a relative path was asked for
 //   kNotFound            the file asked for does not exist, or no place has one that will do
 //   kPermissionDenied    the file asked for, or a folder on the way, can be written by others
-//   kFailedPrecondition  the file asked for cannot be run, is no ptxas, or is one that is too old
+//   kFailedPrecondition  the file asked for cannot be run, is no such tool, or is one that is too old
 //   or bad
 StatusOr<ToolLocation> find_tool(Tool tool, const ToolSearch& search);
 StatusOr<ToolLocation> find_tool(Tool tool, absl::string_view explicit_path = {});

@@ -48,14 +48,14 @@ void push_components(absl::string_view path, std::vector<std::string>* todo) {
   todo->insert(todo->end(), components.rbegin(), components.rend());
 }
 
-Status check_program_file(const std::string& path, const struct stat& status) {
+Status check_file(CodeFile kind, const std::string& path, const struct stat& status) {
   if (S_ISDIR(status.st_mode)) {
     return FailedPreconditionError(absl::StrCat(path, " is a folder"));
   }
   if (!S_ISREG(status.st_mode)) {
     return FailedPreconditionError(absl::StrCat(path, " is not a regular file"));
   }
-  if (faccessat(AT_FDCWD, path.c_str(), X_OK, AT_EACCESS) != 0) {
+  if (kind == CodeFile::kProgram && faccessat(AT_FDCWD, path.c_str(), X_OK, AT_EACCESS) != 0) {
     return FailedPreconditionError(absl::StrCat(path, " is not executable"));
   }
   return check_writers(path, status);
@@ -63,7 +63,7 @@ Status check_program_file(const std::string& path, const struct stat& status) {
 
 }  // namespace
 
-Status check_trusted_program(absl::string_view path) {
+Status check_trusted(CodeFile kind, absl::string_view path) {
   if (path.empty() || path[0] != '/') {
     return InvalidArgumentError(absl::StrCat("'", path, "' is not an absolute path"));
   }
@@ -110,7 +110,7 @@ Status check_trusted_program(absl::string_view path) {
       return ErrnoToStatus(errno, absl::StrCat("cannot look at ", here));
     }
   }
-  return check_program_file(here, status);
+  return check_file(kind, here, status);
 }
 
 }  // namespace heddle::codegen

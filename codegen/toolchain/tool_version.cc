@@ -13,6 +13,7 @@
 #include "heddle/codegen/toolchain/remembered_run.h"
 #include "heddle/codegen/toolchain/subprocess.h"
 #include "heddle/codegen/toolchain/tool_path.h"
+#include "heddle/codegen/toolchain/tool_run.h"
 #include "heddle/ir/status.h"
 
 namespace heddle::codegen {
@@ -78,7 +79,7 @@ StatusOr<ToolVersion> read_tool_version(Tool tool, const std::string& path,
       if (version) return *std::move(version);
     }
   }
-  StatusOr<Finished> run = run_command(command);
+  StatusOr<Finished> run = run_tool(tool, command);
   if (!run.ok()) return FailedPreconditionError(run.status().message());
   if (!run->succeeded()) {
     return FailedPreconditionError(

@@ -46,6 +46,21 @@ ptxas info    : Function properties for f
   EXPECT_EQ(report.find("f"), nullptr);
 }
 
+TEST(PtxasReport, ReadsTheLogOfTheLibrary) {
+  // nvPTXCompiler 13.0: lines that go on with one begin in another way.
+  const PtxasReport report = parse_ptxas_output(R"(ptxas info    : 0 bytes gmem
+ptxas info    : Compiling entry function 'k' for 'sm_90a'
+ptxas info    : Function properties for k
+ptxas         .     24 bytes stack frame, 68 bytes spill stores, 80 bytes spill loads
+ptxas info    : Used 24 registers, used 1 barriers, 24 bytes cumulative stack size, 64 bytes smem
+ptxas info    : Compile time = 30.680 ms
+)");
+  EXPECT_THAT(report.diagnostics, IsEmpty());
+  EXPECT_EQ(report.other, "");
+  ASSERT_EQ(report.entries.size(), 1);
+  EXPECT_EQ(report.entries[0], (EntryReport{"k", 24, 24, 68, 80, 64, 1, 0, 0}));
+}
+
 TEST(PtxasReport, OldVersionsDoNotSayBarriers) {
   // ptxas 12.4.131
   const PtxasReport report = parse_ptxas_output(R"(ptxas info    : 0 bytes gmem

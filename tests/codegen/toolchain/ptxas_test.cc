@@ -1,4 +1,4 @@
-// The ptxas that is installed. Without one these tests skip and say so.
+// The ptxas that is installed, as a program and as a library. Without one these tests skip and say so.
 #include "heddle/codegen/toolchain/ptxas.h"
 
 #include <algorithm>
@@ -61,10 +61,12 @@ std::string register_hungry() {
   return body;
 }
 
-class RealPtxas : public testing::Test {
+class RealPtxas : public testing::TestWithParam<Assembler> {
  protected:
   void SetUp() override {
-    const StatusOr<ToolLocation> ptxas = find_tool(Tool::kPtxas);
+    options_.assembler = GetParam();
+    const StatusOr<ToolLocation> ptxas =
+        find_tool(GetParam() == Assembler::kLibrary ? Tool::kPtxLibrary : Tool::kPtxas);
     if (!ptxas.ok()) GTEST_SKIP() << "SKIPPED: " << ptxas.status().message();
     version_ = ptxas->version;
     options_.arch = "sm_90a";
@@ -88,8 +90,12 @@ class RealPtxas : public testing::Test {
   AssembleOptions options_;
   ToolVersion version_;
 };
+INSTANTIATE_TEST_SUITE_P(By, RealPtxas, testing::Values(Assembler::kPtxas, Assembler::kLibrary),
+                         [](const testing::TestParamInfo<Assembler>& tested) {
+                           return tested.param == Assembler::kPtxas ? "Program" : "Library";
+                         });
 
-TEST_F(RealPtxas, AssemblesAndReports) {
+TEST_P(RealPtxas, AssemblesAndReports) {
   const std::string ptx = kernel(R"(  .shared .align 16 .b8 tile[256];
   .local .align 4 .b8 stack[400];
   mov.u32 %r2, tile;
@@ -123,7 +129,7 @@ TEST_F(RealPtxas, AssemblesAndReports) {
   EXPECT_EQ(must_assemble(ptx).cubin, assembly.cubin);  // nothing of the run gets into it
 }
 
-TEST_F(RealPtxas, CutCubinsAreFound) {
+TEST_P(RealPtxas, CutCubinsAreFound) {
   const std::string cubin = must_assemble(kernel(kStore)).cubin;
   ASSERT_TRUE(read_cubin(cubin).ok());
   for (size_t size = 0; size < cubin.size(); ++size) {
@@ -131,7 +137,7 @@ TEST_F(RealPtxas, CutCubinsAreFound) {
   }
 }
 
-TEST_F(RealPtxas, ReportsEveryKernel) {
+TEST_P(RealPtxas, ReportsEveryKernel) {
   const std::string second = ".visible .entry k$2(.param .u64 p) .reqntid 32 { ret; }\n";
   options_.entries = {"k", "k$2"};
   const Assembly assembly = must_assemble(kernel(kStore) + second);
@@ -146,7 +152,7 @@ TEST_F(RealPtxas, ReportsEveryKernel) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("it holds no code of kernel 'missing'"));
 }
 
-TEST_F(RealPtxas, KnowsTheArchitectureOfEveryTarget) {
+TEST_P(RealPtxas, KnowsTheArchitectureOfEveryTarget) {
   for (const char* arch : {"sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"}) {
     options_.arch = arch;
     const std::string ptx =
@@ -158,7 +164,7 @@ TEST_F(RealPtxas, KnowsTheArchitectureOfEveryTarget) {
   }
 }
 
-TEST_F(RealPtxas, ErrorsNameLineAndText) {
+TEST_P(RealPtxas, ErrorsNameLineAndText) {
   const std::string ptx =
       kernel("  add.rn.f32 %f0, %f1, %f2;\n  add.rn.f32 %f0, %q1, %f2;\n  bar.sync 77;");
   std::vector<Diagnostic> said;
@@ -177,14 +183,14 @@ TEST_F(RealPtxas, ErrorsNameLineAndText) {
             2);
 }
 
-TEST_F(RealPtxas, BrokenPtxIsRefused) {
+TEST_P(RealPtxas, BrokenPtxIsRefused) {
   for (absl::string_view ptx :
        {absl::string_view(""), absl::string_view("hello"), absl::string_view("\0\0", 2)}) {
     EXPECT_EQ(assemble(ptx, options_).status().code(), StatusCode::kInvalidArgument) << ptx;
   }
 }
 
-TEST_F(RealPtxas, UnknownTargetsAndVersionsAreToldApart) {
+TEST_P(RealPtxas, UnknownTargetsAndVersionsAreToldApart) {
   options_.arch = "sm_91";
   EXPECT_EQ(assemble(kernel(kStore), options_).status().code(), StatusCode::kUnimplemented);
   options_.arch = "sm_90a";
@@ -198,7 +204,7 @@ TEST_F(RealPtxas, UnknownTargetsAndVersionsAreToldApart) {
   EXPECT_EQ(assemble(kernel(kStore), options_).status().code(), StatusCode::kInvalidArgument);
 }
 
-TEST_F(RealPtxas, MaxRegistersHoldsForKernelsWithBlockShape) {
+TEST_P(RealPtxas, MaxRegistersHoldsForKernelsWithBlockShape) {
   const std::string ptx = kernel(register_hungry(), ".reqntid 128");
   EXPECT_GT(must_assemble(ptx).find("k")->registers, 64);
   EXPECT_EQ(must_assemble(ptx).find("k")->spill_store_bytes, 0);
@@ -209,7 +215,7 @@ TEST_F(RealPtxas, MaxRegistersHoldsForKernelsWithBlockShape) {
   EXPECT_GT(limited.find("k")->spill_load_bytes, 0);
 }
 
-TEST_F(RealPtxas, FlagsReachIt) {
+TEST_P(RealPtxas, FlagsReachIt) {
   options_.max_registers = 32;
   options_.extra_flags = {"--warn-on-spills"};
   const std::string ptx = kernel(register_hungry());
@@ -234,17 +240,17 @@ TEST_F(RealPtxas, FlagsReachIt) {
   }
 }
 
-TEST_F(RealPtxas, LineInfoCanBeLeftOut) {
+TEST_P(RealPtxas, LineInfoCanBeLeftOut) {
   const size_t with = must_assemble(kernel(kStore)).cubin.size();
   options_.line_info = false;
   EXPECT_LT(must_assemble(kernel(kStore)).cubin.size(), with);
 }
 
-TEST_F(RealPtxas, GoodWgmmaMakesNoNote) {
+TEST_P(RealPtxas, GoodWgmmaMakesNoNote) {
   EXPECT_THAT(notes(kernel(absl::StrCat(kClear, kFence, kMma, kWait, kStore))), IsEmpty());
 }
 
-TEST_F(RealPtxas, SetmaxnregNeedsMoreThanTheBlockShape) {
+TEST_P(RealPtxas, SetmaxnregNeedsMoreThanTheBlockShape) {
   const std::string body = "  setmaxnreg.dec.sync.aligned.u32 40;\n  st.global.u32 [%rd1], %r1;";
   // Neither a bare kernel nor one of known block shape bounds the registers at entry…
   EXPECT_THAT(notes(kernel(body, "")), testing::ElementsAre("C7508"));
@@ -255,7 +261,7 @@ TEST_F(RealPtxas, SetmaxnregNeedsMoreThanTheBlockShape) {
   EXPECT_THAT(notes(kernel(body, ".reqntid 384\n.maxnreg 168")), IsEmpty());
 }
 
-TEST_F(RealPtxas, SerialisedWgmmaIsNoted) {
+TEST_P(RealPtxas, SerialisedWgmmaIsNoted) {
   struct Case {
     const char* name;
     std::string body, code_in_13_0;
@@ -280,13 +286,44 @@ TEST_F(RealPtxas, SerialisedWgmmaIsNoted) {
   }
 }
 
-TEST_F(RealPtxas, AMissingFenceIsNoted) {
+TEST_P(RealPtxas, AMissingFenceIsNoted) {
   if (!is_13_0()) GTEST_SKIP() << "SKIPPED: ptxas " << version_.to_string() << " does not say it";
   EXPECT_THAT(notes(kernel(absl::StrCat(kClear, kMma, kWait, kStore))),
               testing::ElementsAre("C7519"));
 }
 
-TEST_F(RealPtxas, RunsInManyThreadsAtOnce) {
+// Both are the same compiler: of one version they make the same code and say the same.
+TEST_P(RealPtxas, ProgramAndLibraryAgree) {
+  if (GetParam() == Assembler::kPtxas) GTEST_SKIP() << "SKIPPED: compared by the library's twin";
+  const StatusOr<ToolLocation> program = find_tool(Tool::kPtxas);
+  if (!program.ok()) GTEST_SKIP() << "SKIPPED: " << program.status().message();
+  if (program->version.major != version_.major || program->version.minor != version_.minor) {
+    GTEST_SKIP() << "SKIPPED: ptxas is " << program->version.to_string() << ", the library "
+                 << version_.to_string();
+  }
+  AssembleOptions by_program = options_;
+  by_program.assembler = Assembler::kPtxas;
+  for (const std::string& ptx :
+       {kernel(kStore), kernel(register_hungry()),
+        kernel(absl::StrCat(kClear, kFence, kMma, "  st.global.f32 [%rd1+64], %f0;\n", kWait,
+                            kStore))}) {
+    const StatusOr<Assembly> one = assemble(ptx, options_), other = assemble(ptx, by_program);
+    ASSERT_TRUE(one.ok() && other.ok()) << one.status() << other.status();
+    const EntryReport& a = *one->find("k");
+    const EntryReport& b = *other->find("k");
+    EXPECT_EQ(a.registers, b.registers);
+    EXPECT_EQ(a.spill_store_bytes, b.spill_store_bytes);
+    EXPECT_EQ(a.code_bytes, b.code_bytes);
+    EXPECT_EQ(a.constant_bytes, b.constant_bytes);
+    ASSERT_EQ(one->diagnostics.size(), other->diagnostics.size());
+    for (size_t i = 0; i < one->diagnostics.size(); ++i) {
+      EXPECT_EQ(one->diagnostics[i].text, other->diagnostics[i].text);
+      EXPECT_EQ(one->diagnostics[i].code, other->diagnostics[i].code);
+    }
+  }
+}
+
+TEST_P(RealPtxas, RunsInManyThreadsAtOnce) {
   const std::string ptx = kernel(kStore);
   const std::string expected = must_assemble(ptx).cubin;
   std::vector<int> right(4, 0);

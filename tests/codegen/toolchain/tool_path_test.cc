@@ -147,13 +147,14 @@ TEST(FindTool, RefusesWhatOthersCanWrite) {
   chmod(temp.file("bin").c_str(), 0777);
   std::filesystem::create_symlink(path, temp.file("link"));
   for (const std::string& name : {path, temp.file("link")}) {
-    EXPECT_EQ(message(check_trusted_program(name)),
+    EXPECT_EQ(message(check_trusted(CodeFile::kProgram, name)),
               absl::StrCat(temp.file("bin"), " can be written by everyone"));
   }
   // In a sticky folder, such as /tmp, others cannot replace our file.
   chmod(temp.file("bin").c_str(), 01777);
-  EXPECT_TRUE(check_trusted_program(path).ok()) << check_trusted_program(path);
-  EXPECT_TRUE(check_trusted_program(temp.file("link")).ok());
+  EXPECT_TRUE(check_trusted(CodeFile::kProgram, path).ok())
+      << check_trusted(CodeFile::kProgram, path);
+  EXPECT_TRUE(check_trusted(CodeFile::kProgram, temp.file("link")).ok());
 }
 
 TEST(FindTool, RefusesWhatAnOrdinaryGroupCanWrite) {
@@ -162,11 +163,11 @@ TEST(FindTool, RefusesWhatAnOrdinaryGroupCanWrite) {
   TempDir temp;
   const std::string path = write_fake_ptxas(temp.file("ptxas"), "");
   chmod(path.c_str(), 0775);
-  EXPECT_TRUE(check_trusted_program(path).ok());
+  EXPECT_TRUE(check_trusted(CodeFile::kProgram, path).ok());
   ASSERT_EQ(chown(path.c_str(), 0, kStaff), 0);
-  EXPECT_TRUE(check_trusted_program(path).ok());
+  EXPECT_TRUE(check_trusted(CodeFile::kProgram, path).ok());
   ASSERT_EQ(chown(path.c_str(), 0, kOrdinary), 0);
-  EXPECT_EQ(message(check_trusted_program(path)),
+  EXPECT_EQ(message(check_trusted(CodeFile::kProgram, path)),
             absl::StrCat(path, " can be written by every member of group 12345"));
 }
 
@@ -176,7 +177,7 @@ TEST(FindTool, RefusesAnotherUsersFileInAFolderForEveryone) {
   const std::string path = write_fake_ptxas(temp.file("shared/ptxas"), "");
   chmod(temp.file("shared").c_str(), 01777);
   ASSERT_EQ(chown(path.c_str(), 12345, 12345), 0);
-  EXPECT_EQ(message(check_trusted_program(path)),
+  EXPECT_EQ(message(check_trusted(CodeFile::kProgram, path)),
             absl::StrCat(path, " lies in a folder for everyone and belongs to user 12345"));
 }
 
@@ -185,9 +186,10 @@ TEST(FindTool, FollowsRelativeLinksAndDots) {
   write_fake_ptxas(temp.file("cuda-13.0/bin/ptxas"), "");
   std::filesystem::create_directory_symlink("cuda-13.0", temp.file("cuda"));
   std::filesystem::create_symlink("../cuda/./bin/ptxas", temp.file("cuda-13.0/link"));
-  EXPECT_TRUE(check_trusted_program(temp.file("cuda/bin/ptxas")).ok());
-  EXPECT_TRUE(check_trusted_program(temp.file("cuda/bin/../link")).ok());
-  EXPECT_TRUE(check_trusted_program(absl::StrCat("/../..", temp.file("cuda/bin//ptxas"))).ok());
+  EXPECT_TRUE(check_trusted(CodeFile::kProgram, temp.file("cuda/bin/ptxas")).ok());
+  EXPECT_TRUE(check_trusted(CodeFile::kProgram, temp.file("cuda/bin/../link")).ok());
+  EXPECT_TRUE(
+      check_trusted(CodeFile::kProgram, absl::StrCat("/../..", temp.file("cuda/bin//ptxas"))).ok());
 }
 
 TEST(FindTool, RefusesWrongVersions) {
@@ -276,14 +278,14 @@ TEST(FindTool, SaysWhyThereIsNoneAndTheCure) {
   EXPECT_EQ(status.code(), StatusCode::kNotFound);
   EXPECT_EQ(message(status),
             absl::StrCat("ptxas was not found; install the CUDA toolkit, or run 'pip install "
-                         "nvidia-cuda-nvcc' and set HEDDLE_PTXAS to the program's absolute path (",
+                         "nvidia-cuda-nvcc' and set HEDDLE_PTXAS to its absolute path (",
                          temp.file("cuda"),
                          " does not exist; the relative entry 'bin' of PATH is ignored; no folder "
                          "of PATH has it; ",
                          temp.file("old/ptxas"), " is version 10.1.0, older than 12.0.0)"));
   EXPECT_THAT(message(find_tool(Tool::kNvdisasm, ToolSearch()).status()),
-              HasSubstr("'pip install nvidia-cuda-nvdisasm' and set HEDDLE_NVDISASM to the "
-                        "program's absolute path (no CUDA folder and no PATH is set)"));
+              HasSubstr("'pip install nvidia-cuda-nvdisasm' and set HEDDLE_NVDISASM to its "
+                        "absolute path (no CUDA folder and no PATH is set)"));
 }
 
 TEST(FindTool, OtherToolsNeedNoVersion) {
