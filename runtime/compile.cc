@@ -10,6 +10,7 @@
 #include "heddle/codegen/cache/disk_cache.h"
 #include "heddle/ir/text/printer.h"
 #include "heddle/ir/verify/verifier.h"
+#include "heddle/runtime/compile_option_text.h"
 #include "heddle/runtime/dump.h"
 #include "heddle/runtime/launch_limits.h"
 #include "heddle/runtime/stopwatch_internal.h"
@@ -121,7 +122,10 @@ Status assemble(Compilation& compilation, const CompileOptions& options) {
   assemble_options.opt_level = options.opt_level;
   assemble_options.max_registers = options.max_registers;
   assemble_options.extra_flags = options.ptxas_flags;
+  assemble_options.line_info = options.line_info;
+  assemble_options.assembler = options.assembler;
   assemble_options.ptxas_path = options.ptxas_path;
+  assemble_options.library_path = options.ptx_library_path;
   std::shared_ptr<codegen::DiskCache> cache;
   if (options.disk_cache != DiskCaching::kOff) cache = codegen::DiskCache::of_user();
   assemble_options.cache = cache.get();
@@ -138,15 +142,12 @@ Status assemble(Compilation& compilation, const CompileOptions& options) {
   return options.allow_slow_wgmma ? OkStatus() : check_speed_of_wgmma(compilation);
 }
 
-void dump_stages(const Compilation& compilation) {
-  const std::string& name = compilation.name;
-  if (dump_wanted("trace")) {
-    dump(name, "trace.ir", ir::print(compilation.traced, {.locs = true}));
-  }
-  if (dump_wanted("constants")) dump(name, "constants", list_constants(compilation.traced));
-  if (dump_wanted("ir")) dump(name, "ir", ir::print(compilation.optimized, {.locs = true}));
-  if (dump_wanted("ptx") && !compilation.ptx.text.empty()) {
-    dump(name, "ptx", compilation.ptx.text);
+void dump_stages(const Compilation& compilation, Dumps& dumps) {
+  if (dumps.wanted("trace")) dumps.show("trace.ir", ir::print(compilation.traced, {.locs = true}));
+  if (dumps.wanted("constants")) dumps.show("constants", list_constants(compilation.traced));
+  if (dumps.wanted("ir")) dumps.show("ir", ir::print(compilation.optimized, {.locs = true}));
+  if (dumps.wanted("ptx") && !compilation.ptx.text.empty()) {
+    dumps.show("ptx", compilation.ptx.text);
   }
 }
 
@@ -188,8 +189,12 @@ ir::TraceResult trace_source(const ir::KernelSource& source,
 }
 
 StatusOr<std::shared_ptr<const Compilation>> compile_source(
-    const ir::KernelSource& source, ir::Specialization specialization,
-    const CompileOptions& options, std::shared_ptr<const Compilation>* partial) {
+    const ir::KernelSource& source, ir::Specialization specialization, const CompileOptions& asked,
+    std::shared_ptr<const Compilation>* partial) {
+  const StatusOr<CompileOptions> resolved = with_environment(asked);
+  if (!resolved.ok()) return resolved.status();
+  const CompileOptions& options = *resolved;
+  if (Status s = check_dump_stages(options.keep); !s.ok()) return s;
   specialization.block = options.block;
   specialization.cluster = options.cluster;
   if (!options.target.empty()) {
@@ -203,12 +208,14 @@ StatusOr<std::shared_ptr<const Compilation>> compile_source(
   const ir::Diagnostics mistakes = std::move(traced.diagnostics);
   auto compilation = std::make_shared<Compilation>(std::move(traced));
   compilation->name = source.name();
+  compilation->options = options;
   compilation->place = source.place();
   compilation->params.assign(source.params().begin(), source.params().end());
   compilation->times.trace = stopwatch.lap();
+  Dumps dumps(compilation->name, specialization.target->name, options.keep, options.keep_dir);
   if (!mistakes.empty()) {
-    if (dump_wanted("trace")) {
-      dump(compilation->name, "trace.ir", ir::print(compilation->traced, {.locs = true}));
+    if (dumps.wanted("trace")) {
+      dumps.show("trace.ir", ir::print(compilation->traced, {.locs = true}));
     }
     return ir::to_status(compilation->describe(), mistakes);
   }
@@ -238,7 +245,7 @@ StatusOr<std::shared_ptr<const Compilation>> compile_source(
   compilation->at_launch = ir::LaunchProgram(compilation->optimized, compilation->layout);
   compilation->tensor_maps = ir::TensorMaps(compilation->optimized, compilation->layout);
   if (!compilation->tensor_maps.empty()) compilation->places = compilation->layout.places();
-  dump_stages(*compilation);
+  dump_stages(*compilation, dumps);
   if (const auto why = compilation->at_launch.refuses_all()) {
     return InvalidArgumentError(absl::StrCat(compilation->describe(), " can never launch: ", *why));
   }
@@ -250,6 +257,7 @@ StatusOr<std::shared_ptr<const Compilation>> compile_source(
       if (partial != nullptr) *partial = compilation;
       return add_context(assembled, *compilation);
     }
+    if (dumps.wanted("cubin")) dumps.show("cubin", compilation->assembly.cubin, /*binary=*/true);
   }
   return compilation;
 }

@@ -49,6 +49,7 @@ struct Compilation {
       : traced(std::move(result.kernel)), optimized(traced) {}
 
   std::string name;                   // the kernel's
+  CompileOptions options;             // as it was compiled: with those of the environment
   ir::SourceLine place;               // where it was defined
   std::vector<ir::ParamInfo> params;  // a parameter each, or a member of a struct
   ir::Kernel traced;                  // as its author wrote it

@@ -1,6 +1,8 @@
 // How a kernel is to be compiled.
 //
 //   CompileOptions{.block = {512, 1, 1}, .target = "sm_90a"}
+//
+// As text, in the environment or of one's own: compile_option_text.h.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "heddle/codegen/toolchain/assembler.h"
 #include "heddle/ir/dim3.h"
 
 namespace heddle::ir {
@@ -50,16 +53,23 @@ struct CompileOptions {
   std::shared_ptr<const ir::PipelineOptions> pipeline = nullptr;
   // Checks every access in the kernel as the interpreter does, by assertions.
   bool device_checks = false;
+  codegen::Assembler assembler = codegen::Assembler::kAny;
   int opt_level = 3;                          // of ptxas: 0 to 3
   int max_registers = 0;                      // of a thread; 0: as many as the block allows
+  bool line_info = true;                      // profilers and debuggers show the kernel's C++ lines
   std::vector<std::string> ptxas_flags = {};  // further flags, of an allow-list
-  std::string ptxas_path = {};                // empty: look for it
+  std::string ptxas_path = {};                // of the program; empty: look for it
+  std::string ptx_library_path = {};          // of the library; likewise
   // Accepts a slow kernel with wgmma. Otherwise it is an error where ptxas notes of such a kernel
   // that it serialises wgmmas, puts waits of its own between them, drops set_max_registers, or
   // spills registers to memory: each costs much of wgmma's speed.
   bool allow_slow_wgmma = false;
   // Where HEDDLE_CACHE is "off", it is off.
   DiskCaching disk_cache = DiskCaching::kUse;
+  // Stages to show, with commas between them: of trace, ir, ptx, cubin, constants, or all; and the folder for them, made where there
+  // is none: <folder>/<kernel>.<arch>.ptx. Empty: stderr.
+  std::string keep = {};
+  std::string keep_dir = {};
   // How far to compile.
   Stage stage = Stage::kCubin;
 };
@@ -67,6 +77,7 @@ struct CompileOptions {
 }  // namespace heddle::runtime
 
 namespace heddle {
+using codegen::Assembler;
 using runtime::CompileOptions;
 using runtime::DiskCaching;
 using runtime::Stage;

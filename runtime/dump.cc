@@ -3,11 +3,12 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
-#include <functional>
 #include <mutex>
 #include <set>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "absl/algorithm/container.h"
@@ -15,36 +16,50 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "heddle/codegen/environment.h"
 #include "heddle/ir/text/printer.h"
 
 namespace heddle::runtime {
 namespace {
 
-constexpr absl::string_view kStages[] = {"trace", "ir", "ptx", "constants"};
+constexpr absl::string_view kStages[] = {"trace", "ir", "ptx", "cubin", "constants"};
 constexpr absl::string_view kAll = "all";
 constexpr absl::string_view kPtx = "ptx";
 
-std::vector<absl::string_view> wanted_words() {
-  const char* const value = std::getenv("HEDDLE_DUMP");
-  if (value == nullptr) return {};
-  std::vector<absl::string_view> words;
-  for (const absl::string_view word : absl::StrSplit(value, ',', absl::SkipWhitespace())) {
-    words.push_back(absl::StripAsciiWhitespace(word));
+std::vector<std::string> words_of(absl::string_view list) {
+  std::vector<std::string> words;
+  for (const absl::string_view word : absl::StrSplit(list, ',', absl::SkipWhitespace())) {
+    words.emplace_back(absl::StripAsciiWhitespace(word));
   }
   return words;
+}
+
+std::vector<std::string> words_of_environment() {
+  return words_of(codegen::environment_variable("HEDDLE_DUMP"));
+}
+
+// "'sass', 'bogus'"
+std::string unknown_words(const std::vector<std::string>& words) {
+  std::vector<std::string> unknown;
+  for (const std::string& word : words) {
+    if (word == kAll || absl::c_linear_search(kStages, word)) continue;
+    unknown.push_back(absl::StrCat("'", word, "'"));
+  }
+  return absl::StrJoin(unknown, ", ");
+}
+
+std::string what_it_takes() {
+  return absl::StrCat("it takes ", absl::StrJoin(kStages, ", "), " or ", kAll,
+                      ", several with commas");
 }
 
 void say(const std::string& message) { std::fprintf(stderr, "heddle: %s\n", message.c_str()); }
 
 void say_unknown_words() {
-  std::vector<std::string> unknown;
-  for (const absl::string_view word : wanted_words()) {
-    if (word == kAll || absl::c_linear_search(kStages, word)) continue;
-    unknown.push_back(absl::StrCat("'", word, "'"));
+  const std::string unknown = unknown_words(words_of_environment());
+  if (!unknown.empty()) {
+    say(absl::StrCat("HEDDLE_DUMP: ", unknown, " ignored; ", what_it_takes()));
   }
-  if (unknown.empty()) return;
-  say(absl::StrCat("HEDDLE_DUMP: ", absl::StrJoin(unknown, ", "), " ignored; it takes ",
-                   absl::StrJoin(kStages, ", "), " or ", kAll, ", several with commas"));
 }
 
 std::atomic<bool> ptx_shown{false};
@@ -56,57 +71,58 @@ void say_ptx_never_came() {
 }
 
 // Where files of one compilation go: "k", "k.1", … in one process, whatever was there before.
-std::string take_stem(absl::string_view kernel) {
+std::string take_stem(const std::string& name) {
   static std::mutex& mutex = *new std::mutex;
   static auto& taken = *new std::set<std::string>;
   const std::lock_guard<std::mutex> lock(mutex);
-  std::string stem(kernel);
-  for (int i = 1; !taken.insert(stem).second; ++i) stem = absl::StrCat(kernel, ".", i);
+  std::string stem = name;
+  for (int i = 1; !taken.insert(stem).second; ++i) stem = absl::StrCat(name, ".", i);
   return stem;
-}
-
-// What a thread has written of the compilation that it is at.
-struct Current {
-  std::string kernel;
-  std::string stem;
-  std::set<std::string, std::less<>> suffixes;
-};
-
-std::string stem_for(absl::string_view kernel, absl::string_view suffix) {
-  thread_local Current current;
-  if (current.kernel != kernel || current.suffixes.count(suffix) != 0) {
-    current = {std::string(kernel), take_stem(kernel), {}};
-  }
-  current.suffixes.emplace(suffix);
-  return current.stem;
 }
 
 }  // namespace
 
-bool dump_wanted(absl::string_view what) {
-  static std::once_flag unknown_said, ptx_watched;
-  std::call_once(unknown_said, say_unknown_words);
-  const std::vector<absl::string_view> words = wanted_words();
-  const bool by_name = absl::c_linear_search(words, what);
-  if (by_name && what == kPtx) {
-    std::call_once(ptx_watched, [] { (void)std::atexit(say_ptx_never_came); });
-  }
-  return by_name || absl::c_linear_search(words, kAll);
+Status check_dump_stages(absl::string_view list) {
+  const std::string unknown = unknown_words(words_of(list));
+  if (unknown.empty()) return OkStatus();
+  return InvalidArgumentError(absl::StrCat("no stage is called ", unknown, "; ", what_it_takes()));
 }
 
-void dump(absl::string_view kernel, absl::string_view suffix, absl::string_view text) {
-  if (suffix == kPtx) ptx_shown.store(true);
-  const char* const folder = std::getenv("HEDDLE_DUMP_DIR");
-  if (folder != nullptr && *folder != '\0') {
-    std::ofstream file(absl::StrCat(folder, "/", stem_for(kernel, suffix), ".", suffix));
-    file << text;
-    if (file.flush()) return;
-    std::fprintf(stderr, "heddle: HEDDLE_DUMP_DIR=%s cannot be written; printing instead\n",
-                 folder);
+Dumps::Dumps(absl::string_view kernel, absl::string_view arch, absl::string_view stages,
+             absl::string_view folder)
+    : kernel_(kernel), arch_(arch), stages_(words_of(stages)), folder_(folder) {
+  static std::once_flag unknown_said;
+  std::call_once(unknown_said, say_unknown_words);
+  const std::vector<std::string> more = words_of_environment();
+  watches_ptx_ = absl::c_linear_search(more, kPtx);
+  stages_.insert(stages_.end(), more.begin(), more.end());
+  if (folder_.empty()) folder_ = codegen::environment_variable("HEDDLE_DUMP_DIR");
+}
+
+bool Dumps::wanted(absl::string_view stage) const {
+  static std::once_flag ptx_watched;
+  if (watches_ptx_ && stage == kPtx) {
+    std::call_once(ptx_watched, [] { (void)std::atexit(say_ptx_never_came); });
   }
-  std::fprintf(stderr, "--- %.*s: %.*s ---\n%.*s\n", static_cast<int>(kernel.size()), kernel.data(),
-               static_cast<int>(suffix.size()), suffix.data(), static_cast<int>(text.size()),
-               text.data());
+  return absl::c_linear_search(stages_, stage) || absl::c_linear_search(stages_, kAll);
+}
+
+void Dumps::show(absl::string_view suffix, absl::string_view text, bool binary) {
+  if (suffix == kPtx) ptx_shown.store(true);
+  if (!folder_.empty()) {
+    if (stem_.empty()) stem_ = take_stem(absl::StrCat(kernel_, ".", arch_));
+    std::error_code ignored;  // what cannot be made cannot be written to
+    std::filesystem::create_directories(folder_, ignored);
+    std::ofstream file(absl::StrCat(folder_, "/", stem_, ".", suffix), std::ios::binary);
+    file.write(text.data(), static_cast<std::streamsize>(text.size()));
+    if (file.flush()) return;
+    say(absl::StrCat("the folder ", folder_, " for dumps cannot be written; printing instead"));
+  }
+  const std::string shown =
+      binary ? absl::StrCat(text.size(), " bytes, which a folder receives (HEDDLE_DUMP_DIR)")
+             : std::string(text);
+  std::fprintf(stderr, "--- %s: %.*s ---\n%s\n", kernel_.c_str(), static_cast<int>(suffix.size()),
+               suffix.data(), shown.c_str());
 }
 
 std::string list_constants(const ir::Kernel& traced) {

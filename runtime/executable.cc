@@ -1,5 +1,6 @@
 #include "heddle/runtime/executable.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
@@ -8,6 +9,7 @@
 #include "absl/container/fixed_array.h"
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/launch/shared_layout.h"
+#include "heddle/runtime/compile_option_text.h"
 #include "heddle/runtime/interp_backend.h"
 
 namespace heddle::runtime {
@@ -16,7 +18,17 @@ namespace {
 StatusOr<Module> load_module(const std::shared_ptr<Backend>& backend,
                              const Compilation& compilation) {
   const Device device(backend);
-  if (compilation.assembly.cubin.empty()) return Module::load_ptx(device, compilation.ptx.text);
+  const CompileOptions& options = compilation.options;
+  if (compilation.assembly.cubin.empty()) {
+    // The driver has one level more than ptxas, which is its own highest.
+    constexpr int kHighest = 3;
+    const int level =
+        options.opt_level == kHighest ? JitOptions().optimization_level : options.opt_level;
+    return Module::load_ptx(device, compilation.ptx.text,
+                            {.optimization_level = level,
+                             .max_registers = options.max_registers,
+                             .line_info = options.line_info});
+  }
   return Module::load(device, compilation.assembly);
 }
 
@@ -29,10 +41,13 @@ Executable::Executable(std::shared_ptr<Backend> backend,
       site_(compilation_->name, compilation_->place.file, compilation_->place.line) {}
 
 CompileOptions Executable::options_for(const Backend& backend, CompileOptions options) {
+  // Of what is wrong with the environment compiling speaks.
+  options = with_environment(options).value_or(options);
   if (backend.kind() == BackendKind::kInterp) {
     options.stage = Stage::kIr;
     return options;
   }
+  if (options.assembler == Assembler::kDriver) options.stage = std::min(options.stage, Stage::kPtx);
   const DeviceInfo& info = backend.info();
   if (options.target.empty()) {
     if (const ir::Target* target = ir::target_for_device(info.compute_major, info.compute_minor)) {

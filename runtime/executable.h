@@ -17,8 +17,8 @@ namespace heddle::runtime {
 
 class Executable {
  public:
-  // What a device needs of a compilation: the stage, and its own architecture unless the caller
-  // names one.
+  // What a device needs of a compilation: the stage, and its own architecture unless the caller or
+  // HEDDLE_OPTIONS names one.
   static CompileOptions options_for(const Backend& backend, CompileOptions options);
 
   // Loads a compilation. Where it holds no cubin, the driver assembles the PTX itself.

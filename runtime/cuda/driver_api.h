@@ -66,6 +66,7 @@ enum class FunctionAttribute : int32_t {
 
 // CUjit_option
 enum class JitOption : int32_t {
+  kMaxRegisters = 0,
   kInfoLogBuffer = 3,
   kInfoLogBufferSizeBytes = 4,
   kErrorLogBuffer = 5,

@@ -1,6 +1,6 @@
 #include "heddle/runtime/cuda/module.h"
 
-#include <array>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -108,7 +108,7 @@ StatusOr<Module> Module::load_ptx(const Device& device, const std::string& ptx,
   std::string errors(kLogBytes, '\0');
   // Numbers are passed as the pointer's value.
   const auto number = [](size_t value) { return reinterpret_cast<void*>(value); };
-  const std::pair<JitOption, void*> table[] = {
+  std::vector<std::pair<JitOption, void*>> table = {
       {JitOption::kInfoLogBuffer, info.data()},
       {JitOption::kInfoLogBufferSizeBytes, number(kLogBytes)},
       {JitOption::kErrorLogBuffer, errors.data()},
@@ -117,9 +117,16 @@ StatusOr<Module> Module::load_ptx(const Device& device, const std::string& ptx,
       {JitOption::kLogVerbose, number(1)},
       {JitOption::kGenerateLineInfo, number(options.line_info ? 1 : 0)},
   };
-  std::array<JitOption, std::size(table)> keys;
-  std::array<void*, std::size(table)> values;
-  for (size_t i = 0; i < std::size(table); ++i) std::tie(keys[i], values[i]) = table[i];
+  if (options.max_registers > 0) {
+    table.emplace_back(JitOption::kMaxRegisters,
+                       number(static_cast<size_t>(options.max_registers)));
+  }
+  std::vector<JitOption> keys;
+  std::vector<void*> values;
+  for (const auto& [key, value] : table) {
+    keys.push_back(key);
+    values.push_back(value);
+  }
 
   const CudaBackend::Scope scope(gpu);
   if (scope.result() != Result::kSuccess) return gpu.fail(scope.failed_call(), scope.result());

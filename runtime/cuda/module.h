@@ -71,6 +71,7 @@ class Function {
 struct JitOptions {
   // 0 to 4.
   int optimization_level = 4;
+  int max_registers = 0;  // of a thread; 0: as many as the PTX says
   // Keep .loc lines for profilers and debuggers.
   bool line_info = true;
 };

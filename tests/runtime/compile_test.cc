@@ -175,6 +175,39 @@ TEST(SlowWgmmaOfPtxas, IsAnError) {
   EXPECT_EQ(compile_source(source, {}, options).status(), OkStatus());
 }
 
+TEST(CompileSource, TakesOptionsOfTheEnvironmentAndSaysWhichItTook) {
+  const TextSource source(absl::StrCat(
+      "kernel @gemm(%y: view<f32, global, 1> [?] strides [1]) block(32, 1, 1) target(sm_90a) {\n"
+      "  %z = const 0 : i32\n",
+      kPlain, "}\n"));
+  const CompileOptions options{.block = {32, 1, 1}, .stage = Stage::kPtx};
+  setenv("HEDDLE_OPTIONS", "--opt-level=1 --keep=none", 1);
+  const Status wrong = compile_source(source, {}, options).status();
+  setenv("HEDDLE_OPTIONS", "--opt-level=1", 1);
+  const auto compilation = compile_source(source, {}, options);
+  unsetenv("HEDDLE_OPTIONS");
+  EXPECT_THAT(
+      std::string(wrong.message()),
+      HasSubstr("HEDDLE_OPTIONS: --keep=none: no stage is called 'none'; it takes trace, "));
+  ASSERT_TRUE(compilation.ok()) << compilation.status();
+  EXPECT_EQ((*compilation)->options.opt_level, 1);
+  // A program's own are tested too.
+  EXPECT_THAT(std::string(compile_source(source, {}, {.keep = "all,none"}).status().message()),
+              HasSubstr("no stage is called 'none'"));
+}
+
+TEST(CompileSource, TheDriverMakesNoCubin) {
+  const TextSource source(absl::StrCat(
+      "kernel @gemm(%y: view<f32, global, 1> [?] strides [1]) block(32, 1, 1) target(sm_90a) {\n"
+      "  %z = const 0 : i32\n",
+      kPlain, "}\n"));
+  EXPECT_THAT(
+      std::string(compile_source(source, {}, {.block = {32, 1, 1}, .assembler = Assembler::kDriver})
+                      .status()
+                      .message()),
+      HasSubstr("the driver assembles PTX when it loads it: there is no cubin before"));
+}
+
 TEST_F(SlowWgmma, ConcernsKernelsWithWgmmaAlone) {
   EXPECT_EQ(compile(kPlain, kSerialized), OkStatus());
   EXPECT_EQ(compile(kWgmma, "ptxas info    : 0 bytes gmem\n"), OkStatus());

@@ -9,7 +9,9 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "codegen/toolchain/tool_testing.h"
+#include "gmock/gmock.h"
 #include "heddle/codegen/toolchain/ptxas.h"
 #include "heddle/heddle.h"
 #include "runtime/cuda/fake_driver_test.h"
@@ -125,6 +127,59 @@ TEST_F(KernelCacheTest, OtherArchitecturesAndBlocksCompileAnew) {
   EXPECT_THAT(launch(interp, 64), IsOk());
   EXPECT_EQ(traces_, 4);
   EXPECT_EQ(ptxas_runs(), 3);
+}
+
+// What HEDDLE_OPTIONS says of launches' compilations.
+class OptionsOfLaunches : public KernelCacheTest {
+ protected:
+  void TearDown() override {
+    unsetenv("HEDDLE_OPTIONS");
+    KernelCacheTest::TearDown();
+  }
+  Status launch(const char* options) {
+    setenv("HEDDLE_OPTIONS", options, 1);
+    const auto fill = define_kernel("fill(y)", [](Tensor<float, 1> y) { y(thread_idx.x) = 1.0f; });
+    const Device device = Device::open("cuda:0").value();
+    const Buffer y = device.allocate(32 * sizeof(float)).value();
+    const Status status =
+        fill.launch(device.default_stream(), {.grid = 1, .block = 32}, as_tensor<float>(y, {32}));
+    const KernelCache& cache = KernelCache::of(fill.source());
+    compilations_ = cache.compilations();
+    return status;
+  }
+  // The numbers that the driver was given with the last module.
+  std::string load() {
+    std::string last;
+    for (const std::string& call : fake_->calls()) {
+      if (absl::StartsWith(call, "cuModuleLoadDataEx")) last = call;
+    }
+    return last;
+  }
+  int compilations_ = 0;
+};
+
+TEST_F(OptionsOfLaunches, TheDriverAssemblesWhereItIsAskedTo) {
+  EXPECT_THAT(launch("--assembler=driver"), IsOk());
+  EXPECT_EQ(ptxas_runs(), 0);
+  EXPECT_THAT(load(), testing::HasSubstr(" 7=4 12=1 13=1 "));
+  EXPECT_THAT(load(), testing::Not(testing::HasSubstr(" 0=")));
+  EXPECT_THAT(launch("--assembler=driver --opt-level=1 --line-info=off --max-registers=40"),
+              IsOk());
+  EXPECT_THAT(load(), testing::HasSubstr(" 7=1 12=1 13=0 0=40 "));
+  EXPECT_EQ(ptxas_runs(), 0);
+}
+
+TEST_F(OptionsOfLaunches, TheArchitectureIsTheOneAskedFor) {
+  EXPECT_THAT(launch(""), IsOk());
+  EXPECT_THAT(launch("--gpu-arch=sm_80"), IsOk());
+  EXPECT_EQ(ptxas_runs(), 2);
+  EXPECT_EQ(compilations_, 1);
+}
+
+TEST_F(OptionsOfLaunches, MistakesAreErrorsOfTheLaunch) {
+  EXPECT_THAT(
+      std::string(launch("--assembler=nvcc").message()),
+      testing::HasSubstr("HEDDLE_OPTIONS: --assembler=nvcc: it takes any|library|ptxas|driver"));
 }
 
 TEST_F(KernelCacheTest, FactsDecideOnEveryDevice) {

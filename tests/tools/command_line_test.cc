@@ -16,6 +16,7 @@ namespace {
 using codegen::TempDir;
 using codegen::write_file;
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::Not;
@@ -83,24 +84,30 @@ TEST(ListTest, PrintsJson) {
 TEST(EnvTest, SaysWhatThereIs) {
   const Outcome env = heddle_command({"env"});
   EXPECT_EQ(env.exit_code, 0) << env.err;
-  for (const char* row : {"heddle", "compiler", "ptxas", "nvdisasm", "cuobjdump", "cuda.h",
-                          "driver", "targets", "interp", "cache", "variables"}) {
+  for (const char* row :
+       {"heddle", "compiler", "ptxas", "ptx-library", "nvdisasm", "cuobjdump", "cuda.h", "driver",
+        "targets", "interp", "cache", "options", "variables"}) {
     EXPECT_THAT("\n" + env.out, HasSubstr(absl::StrCat("\n", row, " "))) << row;
   }
 }
 
 TEST(EnvTest, SaysWhatIsMissingAndHowToGetIt) {
-  const std::vector<std::string> nothing = {"HEDDLE_PTXAS=/no/ptxas", "HEDDLE_NVDISASM=/no/nv",
-                                            "HEDDLE_CUOBJDUMP=/no/cu",
-                                            "HEDDLE_CUDA_LIBRARY=/no/libcuda.so"};
+  const std::vector<std::string> nothing = {
+      "HEDDLE_PTXAS=/no/ptxas",       "HEDDLE_NVDISASM=/no/nv",
+      "HEDDLE_CUOBJDUMP=/no/cu",      "HEDDLE_PTX_LIBRARY=/no/lib.so",
+      "HEDDLE_OPTIONS=--opt-level=1", "HEDDLE_CUDA_LIBRARY=/no/libcuda.so"};
   const Outcome env = heddle_command({"env"}, nothing);
   EXPECT_EQ(env.exit_code, 0) << env.err;
-  EXPECT_THAT(env.out, HasSubstr("ptxas      missing: ptxas from HEDDLE_PTXAS (/no/ptxas) "));
+  EXPECT_THAT(env.out, HasSubstr("ptxas        missing: ptxas from HEDDLE_PTXAS (/no/ptxas) "));
   EXPECT_THAT(env.out, HasSubstr("; tracing, IR, PTX and the interpreter work without it; fix: "
                                  "unset HEDDLE_PTXAS, or set it to the absolute path of ptxas\n"));
   EXPECT_THAT(env.out, HasSubstr("; fix: unset HEDDLE_NVDISASM, or set it to the absolute path of "
                                  "nvdisasm\n"));
+  EXPECT_THAT(env.out, HasSubstr("ptx-library  missing: libnvptxcompiler.so from "
+                                 "HEDDLE_PTX_LIBRARY (/no/lib.so) "));
   EXPECT_THAT(env.out, Not(HasSubstr("Device::open")));
+  EXPECT_THAT(env.out, ContainsRegex("\n  --opt-level=0\\|1\\|2\\|3 +1 +of ptxas\n"));
+  EXPECT_THAT(env.out, ContainsRegex("\n  --line-info=off\\|on +on +let profilers"));
   EXPECT_THAT(env.out, HasSubstr("HEDDLE_PTXAS=/no/ptxas"));
   EXPECT_THAT(env.out, Not(HasSubstr("cuda:0 ")));
 
@@ -109,7 +116,13 @@ TEST(EnvTest, SaysWhatIsMissingAndHowToGetIt) {
   const nlohmann::json json = nlohmann::json::parse(as_json.out);
   EXPECT_THAT(json["ptxas"]["missing"].get<std::string>(), HasSubstr("/no/ptxas"));
   EXPECT_EQ(json["interp"]["works"], true);
+  EXPECT_EQ(json["options"]["opt-level"]["value"], "1");
   EXPECT_EQ(json["variables"]["HEDDLE_NVDISASM"], "/no/nv");
+}
+
+TEST(EnvTest, SaysWhatIsWrongWithTheOptions) {
+  const Outcome env = heddle_command({"env"}, {"HEDDLE_OPTIONS=--opt=1"});
+  EXPECT_THAT(env.out, HasSubstr("options      wrong: HEDDLE_OPTIONS: there is no option '--opt'"));
 }
 
 TEST(CommandLineTest, ExplainsItself) {

@@ -394,8 +394,8 @@ TEST(HeddleDumpTest, ShowsTheKernelsOfAnyProgram) {
       heddle_command(run, {"HEDDLE_DUMP=all", absl::StrCat("HEDDLE_DUMP_DIR=", dir.path())});
   EXPECT_EQ(files.exit_code, 0);
   EXPECT_EQ(files.err, "");
-  EXPECT_THAT(slurp(dir.file("row_sum.trace.ir")), StartsWith("kernel @row_sum("));
-  EXPECT_THAT(slurp(dir.file("row_sum.ir")), StartsWith("kernel @row_sum("));
+  EXPECT_THAT(slurp(dir.file("row_sum.sm_90a.trace.ir")), StartsWith("kernel @row_sum("));
+  EXPECT_THAT(slurp(dir.file("row_sum.sm_90a.ir")), StartsWith("kernel @row_sum("));
 
   const Outcome ptx = dump({"--stage", "trace"}, {"HEDDLE_DUMP=ptx"});
   EXPECT_THAT(ptx.err, StartsWith("heddle: HEDDLE_DUMP=ptx showed nothing: "));  // not reached
@@ -408,8 +408,8 @@ TEST(HeddleDumpTest, SaysOnceWhatItDoesNotKnow) {
   make_npy(dir.file("x.npy"), ir::Scalar::kF32, {2, 2}, [](size_t i) { return i; });
   const Arguments run = {"run", "row_sum", "--device", "interp", "--in", "x=" + dir.file("x.npy")};
   constexpr char kTakes[] =
-      " ignored; it takes trace, ir, ptx, constants or all, several with commas";
-  for (const char* word : {"bogus", "1", "PTX", "cubin", "trace:ptx"}) {
+      " ignored; it takes trace, ir, ptx, cubin, constants or all, several with commas";
+  for (const char* word : {"bogus", "1", "PTX", "sass", "trace:ptx"}) {
     expect_one_line(heddle_command(run, {absl::StrCat("HEDDLE_DUMP=", word)}), 0,
                     absl::StrCat("HEDDLE_DUMP: '", word, "'", kTakes));
   }

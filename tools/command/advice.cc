@@ -29,7 +29,7 @@ std::string advise(absl::string_view message) {
       message, {{"Device::open(\"interp\")", "--device interp"},
                 {"fix: set ", "fix: --set "},
                 {"fix: set HEDDLE_", "fix: set HEDDLE_"}});  // a variable; the longest match counts
-  for (const Tool tool : {Tool::kPtxas, Tool::kNvdisasm, Tool::kCuobjdump}) {
+  for (const Tool tool : {Tool::kPtxas, Tool::kPtxLibrary, Tool::kNvdisasm, Tool::kCuobjdump}) {
     if (!blames_variable(message, tool)) continue;
     absl::StrAppend(&text, "; fix: unset ", codegen::tool_variable(tool),
                     ", or set it to the absolute path of ", codegen::tool_name(tool));

@@ -7,6 +7,7 @@
 #include "heddle/codegen/cache/disk_cache.h"
 #include "heddle/codegen/toolchain/tool_path.h"
 #include "heddle/ir/target.h"
+#include "heddle/runtime/compile_option_text.h"
 #include "heddle/runtime/cuda/driver.h"
 #include "heddle/runtime/device.h"
 #include "heddle/tools/command/advice.h"
@@ -52,9 +53,8 @@ Finding build() {
   return {"compiler", absl::StrCat(compiler(), ", ", how), {{"name", compiler()}, {"build", how}}};
 }
 
-Finding program(Tool tool, absl::string_view without) {
+Finding tool_finding(const std::string& name, Tool tool, absl::string_view without) {
   const StatusOr<codegen::ToolLocation> found = codegen::find_tool(tool);
-  const std::string name(codegen::tool_name(tool));
   if (!found.ok()) return missing(name, found.status(), without);
   Json json = {{"path", found->path}, {"origin", found->origin}};
   std::string text = found->path;
@@ -137,15 +137,34 @@ Finding cache() {
            {"bytes", usage.bytes}}};
 }
 
+// What compiling does where a program does not say otherwise.
+Finding defaults() {
+  const StatusOr<CompileOptions> set = runtime::with_environment({});
+  if (!set.ok()) {
+    const std::string message(set.status().message());
+    return {"options", absl::StrCat("wrong: ", message), {{"wrong", message}}};
+  }
+  Json json = Json::object();
+  std::string text = "of HEDDLE_OPTIONS, and their values:";
+  for (const runtime::CompileOptionText& option : runtime::compile_option_texts()) {
+    const std::string value = option.print(*set);
+    json[std::string(option.name)] = {
+        {"value", value}, {"values", option.values}, {"help", option.help}};
+    absl::StrAppendFormat(&text, "\n  --%-44s %-8s %s",
+                          absl::StrCat(option.name, "=", option.values), value, option.help);
+  }
+  return {"options", text, json};
+}
+
 // The environment variables that Heddle reads.
 Finding variables() {
   Json json = Json::object();
   std::string text;
   for (const char* name :
-       {"HEDDLE_PTXAS", "HEDDLE_NVDISASM", "HEDDLE_CUOBJDUMP", "HEDDLE_CUDA_LIBRARY", "CUDA_HOME",
-        "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "HEDDLE_DUMP", "HEDDLE_DUMP_DIR", "HEDDLE_PASSES",
-        "HEDDLE_INTERP_COMPLETION", "HEDDLE_SYNC", "HEDDLE_TUNE", "HEDDLE_CACHE",
-        "HEDDLE_CACHE_DIR", "HEDDLE_CACHE_MIB"}) {
+       {"HEDDLE_OPTIONS", "HEDDLE_PTXAS", "HEDDLE_PTX_LIBRARY", "HEDDLE_NVDISASM",
+        "HEDDLE_CUOBJDUMP", "HEDDLE_CUDA_LIBRARY", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES",
+        "HEDDLE_DUMP", "HEDDLE_DUMP_DIR", "HEDDLE_PASSES", "HEDDLE_INTERP_COMPLETION",
+        "HEDDLE_SYNC", "HEDDLE_TUNE", "HEDDLE_CACHE", "HEDDLE_CACHE_DIR", "HEDDLE_CACHE_MIB"}) {
     const char* const value = std::getenv(name);
     if (value == nullptr) continue;
     json[name] = value;
@@ -160,15 +179,17 @@ Exit show_environment(const EnvOptions& options) {
   std::vector<Finding> findings = {
       {"heddle", HEDDLE_VERSION, {{"version", HEDDLE_VERSION}}},
       build(),
-      program(Tool::kPtxas, "tracing, IR, PTX and the interpreter work without it"),
-      program(Tool::kNvdisasm, "everything but showing SASS works without it"),
-      program(Tool::kCuobjdump, "nvdisasm does the same and more"),
+      tool_finding("ptxas", Tool::kPtxas, "tracing, IR, PTX and the interpreter work without it"),
+      tool_finding("ptx-library", Tool::kPtxLibrary, "ptxas assembles in a process of its own"),
+      tool_finding("nvdisasm", Tool::kNvdisasm, "everything but showing SASS works without it"),
+      tool_finding("cuobjdump", Tool::kCuobjdump, "nvdisasm does the same and more"),
       cuda_header(),
       driver(),
       {"targets", ir::target_names(), ir::target_names()},
   };
   for (Finding& device : devices()) findings.push_back(std::move(device));
   findings.push_back(cache());
+  findings.push_back(defaults());
   findings.push_back(variables());
   if (options.json) {
     Json all = Json::object();
@@ -176,7 +197,7 @@ Exit show_environment(const EnvOptions& options) {
     absl::PrintF("%s\n", all.dump(2, ' ', false, Json::error_handler_t::replace));
     return Exit::kDone;
   }
-  for (const Finding& finding : findings) absl::PrintF("%-10s %s\n", finding.name, finding.text);
+  for (const Finding& finding : findings) absl::PrintF("%-12s %s\n", finding.name, finding.text);
   return Exit::kDone;
 }
 

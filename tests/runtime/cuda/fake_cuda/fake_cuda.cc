@@ -70,6 +70,17 @@ class Call {
 
 std::string text(uint64_t value) { return std::to_string(value); }
 
+// "7=4 13=1 0=64": the options of a load that are numbers; the pointers among them come as "…".
+std::string numbers_of(unsigned count, const JitOption* options, void* const* values) {
+  std::string list;
+  for (unsigned i = 0; i < count; ++i) {
+    const auto value = reinterpret_cast<uint64_t>(values[i]);
+    list +=
+        text(static_cast<uint64_t>(options[i])) + "=" + (value < 4096 ? text(value) : "…") + " ";
+  }
+  return list;
+}
+
 Result copy(Call& call, void* to, const void* from, size_t bytes) {
   if (call.faulted()) return call.result();
   std::memcpy(to, from, bytes);
@@ -442,7 +453,7 @@ Result cuEventElapsedTime(float* milliseconds, DriverEvent, DriverEvent) {
 
 Result cuModuleLoadDataEx(ModuleHandle* module, const void*, unsigned count, JitOption* options,
                           void** values) {
-  Call call("cuModuleLoadDataEx", kContext, text(count));
+  Call call("cuModuleLoadDataEx", kContext, numbers_of(count, options, values));
   for (unsigned i = 0; i < count; ++i) {
     const bool failed = call.failed();
     if (options[i] == JitOption::kErrorLogBuffer && failed) {
