@@ -1,0 +1,81 @@
+#include "heddle/runtime/ahead/compile_all.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "heddle/runtime/specialize.h"
+
+namespace heddle::runtime {
+namespace {
+
+int threads_for(int wanted, int jobs) {
+  const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  return std::clamp(wanted > 0 ? wanted : cores, 1, std::max(1, jobs));
+}
+
+// The results of run(0) to run(count - 1); describe(i) is what the progress calls a job.
+template <class T>
+std::vector<StatusOr<T>> run_all(int count, const CompileAllOptions& options,
+                                 const std::function<StatusOr<T>(int)>& run,
+                                 const std::function<std::string(int)>& describe) {
+  std::vector<std::optional<StatusOr<T>>> results(count);
+  const auto began = std::chrono::steady_clock::now();
+  std::atomic<int> next{0};
+  std::mutex reporting;
+  int done = 0;
+  const auto work = [&] {
+    for (int i = next++; i < count; i = next++) {
+      results[i] = run(i);
+      if (!options.on_done) continue;
+      const std::lock_guard lock(reporting);
+      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+      options.on_done({++done, count, describe(i), results[i]->status(), took.count()});
+    }
+  };
+  std::vector<std::thread> others(threads_for(options.threads, count) - 1);
+  for (std::thread& other : others) other = std::thread(work);
+  work();
+  for (std::thread& other : others) other.join();
+  std::vector<StatusOr<T>> all;
+  all.reserve(count);
+  for (std::optional<StatusOr<T>>& result : results) all.push_back(*std::move(result));
+  return all;
+}
+
+}  // namespace
+
+std::vector<StatusOr<CompiledKernel>> compile_all(absl::Span<const CompileJob> jobs,
+                                                  const CompileAllOptions& options) {
+  const auto run = [&](int i) -> StatusOr<CompiledKernel> {
+    if (jobs[i].source == nullptr) {
+      return InvalidArgumentError(absl::StrCat("job ", i, " of compile_all() has no kernel"));
+    }
+    return compile(*jobs[i].source, jobs[i].signature, jobs[i].options);
+  };
+  const auto name = [&](int i) {
+    return jobs[i].source != nullptr ? describe(*jobs[i].source) : absl::StrCat("job ", i);
+  };
+  return run_all<CompiledKernel>(static_cast<int>(jobs.size()), options, run, name);
+}
+
+std::vector<StatusOr<CompiledCall>> compile_all_calls(const Device& device,
+                                                      absl::Span<const CompileCallJob> jobs,
+                                                      const CompileAllOptions& options) {
+  const auto run = [&](int i) -> StatusOr<CompiledCall> {
+    if (jobs[i].function == nullptr) {
+      return InvalidArgumentError(
+          absl::StrCat("job ", i, " of compile_all_calls() has no function"));
+    }
+    return compile_call(device, *jobs[i].function, jobs[i].arguments);
+  };
+  const auto name = [&](int i) { return jobs[i].name; };
+  return run_all<CompiledCall>(static_cast<int>(jobs.size()), options, run, name);
+}
+
+}  // namespace heddle::runtime
