@@ -5,6 +5,7 @@
 //   s = kernels::multiply(stream, x, 0.5f, y);
 //   s = kernels::gelu(stream, x, y);
 //   s = kernels::swiglu(stream, gate, up, y);          // y = silu(gate) up
+//   s = kernels::silu_backward(stream, x, dy, dx);
 #pragma once
 
 #include "heddle/kernels/map/map.h"
@@ -34,6 +35,18 @@ inline constexpr auto silu = define_map("silu(x, y)", [](Float x) { return detai
 // silu(gate) up.
 inline constexpr auto swiglu =
     define_map("swiglu(gate, up, y)", [](Float gate, Float up) { return detail::silu(gate) * up; });
+
+// The gradient of x from that of y, where y is the function of x: dy times the derivative. That of relu is 0 at 0.
+inline constexpr auto relu_backward = define_map(
+    "relu_backward(x, dy, dx)", [](Float x, Float dy) { return select(x <= 0.0f, 0.0f, dy); });
+inline constexpr auto silu_backward = define_map("silu_backward(x, dy, dx)", [](Float x, Float dy) {
+  const Float logistic = fast::rcp(fast::exp(-x) + 1.0f);
+  return dy * logistic * (1.0f + x * (1.0f - logistic));
+});
+inline constexpr auto gelu_backward = define_map("gelu_backward(x, dy, dx)", [](Float x, Float dy) {
+  const Float distribution = 0.5f * (erf(x * 0.707106781f) + 1.0f);
+  return dy * (distribution + x * 0.398942280f * fast::exp(-0.5f * x * x));
+});
 
 // x times the normal distribution function of x, by 1 + erf(x / sqrt(2)): within 2^-22 |x| of it, so that a small result of
 // a large negative x has few right digits; of 16 bits within 2^-12 of its own and 2^-27 |x|.

@@ -163,14 +163,14 @@ OperationSpec of_one(const char* name, const char* summary, Functions functions,
                      });
 }
 OperationSpec of_both(const char* name, const char* summary, const char* a, const char* b,
-                      Functions functions, Exact (*exact)(double a, double b)) {
+                      const char* output, Functions functions, Exact (*exact)(double a, double b)) {
   const std::string extents = ": dtype[rows, columns]";
-  return of_matrices(name, summary, {a + extents, b + extents, "y" + extents}, std::move(functions),
-                     kDtype, [a, b, exact](const Tensors& tensors) {
+  return of_matrices(name, summary, {a + extents, b + extents, output + extents},
+                     std::move(functions), kDtype, [a, b, output, exact](const Tensors& tensors) {
                        const std::vector<double>&first = tensors.at(a).values,
                              &second = tensors.at(b).values;
-                       const Rounding last = rounding_of(tensors.at("y").shape.dtype);
-                       return only_output(tensors, "y", [&](int64_t i) {
+                       const Rounding last = rounding_of(tensors.at(output).shape.dtype);
+                       return only_output(tensors, output, [&](int64_t i) {
                          const Exact y = exact(first[i], second[i]);
                          return last.of(y.value, y.error);
                        });
@@ -206,19 +206,56 @@ const Registered registered_silu(of_one("silu", "y = x / (1 + exp(-x))", functio
                                         [](double x, bool) { return exact_silu(x); }));
 const Registered registered_gelu(of_one("gelu", "y = x times the normal distribution function of x",
                                         functions<Gelu, float, half, bfloat16>(), exact_gelu));
-const Registered registered_add(of_both("add", "y = a + b", "a", "b", functions_of_both<add>(),
+const Registered registered_add(of_both("add", "y = a + b", "a", "b", "y", functions_of_both<add>(),
                                         [](double a, double b) { return rounded(a + b); }));
-const Registered registered_multiply(of_both("multiply", "y = a b", "a", "b",
+const Registered registered_multiply(of_both("multiply", "y = a b", "a", "b", "y",
                                              functions_of_both<multiply>(), [](double a, double b) {
                                                return Exact{a * b, rounded(a * b).error + 0x1p-149};
                                              }));
 const Registered registered_swiglu(
-    of_both("swiglu", "y = silu(gate) up", "gate", "up", functions_of_both<swiglu>(),
+    of_both("swiglu", "y = silu(gate) up", "gate", "up", "y", functions_of_both<swiglu>(),
             [](double gate, double up) {
               const Exact half_way = exact_silu(gate);
               const double y = half_way.value * up;
               return Exact{y, half_way.error * std::abs(up) + rounded(y).error + 0x1p-149};
             }));
+
+// --- their gradients ---
+
+// The logistic function is off as the exponential is, as far as that matters, and by some roundings; the difference of 1 and it
+// by a rounding of 1 more.
+Exact exact_silu_backward(double x, double dy) {
+  const double logistic = 1 / (1 + std::exp(-x)), rest = 1 / (1 + std::exp(x));
+  const double derivative = logistic * (1 + x * rest);
+  const double relative = ((8 + 2 * std::abs(x)) * rest + 3) * kRounding;
+  const double error =
+      logistic * (std::abs(x) * (logistic * relative + kRounding) + 3 * kRounding) +
+      std::abs(derivative) * (relative + 3 * kRounding) + std::abs(x) * 0x1p-125;
+  return {dy * derivative, std::abs(dy) * error + 0x1p-149};
+}
+// The distribution is off as in exact_gelu; the exponential by roundings of its argument, too.
+Exact exact_gelu_backward(double x, double dy) {
+  const double density = std::exp(-x * x / 2) / std::sqrt(2 * M_PI);
+  const double derivative = std::erfc(-x * M_SQRT1_2) / 2 + x * density;
+  const double error = 6 * kRounding + std::abs(x) * density * (8 + 2 * x * x) * kRounding +
+                       std::abs(derivative) * 2 * kRounding + std::abs(x) * 0x1p-125;
+  return {dy * derivative, std::abs(dy) * error + 0x1p-149};
+}
+
+const Registered registered_relu_backward(of_both("relu_backward",
+                                                  "dx = dy, or 0 where x is not positive", "x",
+                                                  "dy", "dx", functions_of_both<relu_backward>(),
+                                                  [](double x, double dy) {
+                                                    return Exact{x <= 0 ? 0 : dy, 0};
+                                                  }));
+const Registered registered_silu_backward(of_both("silu_backward", "dx of dy, where y = silu(x)",
+                                                  "x", "dy", "dx",
+                                                  functions_of_both<silu_backward>(),
+                                                  exact_silu_backward));
+const Registered registered_gelu_backward(of_both("gelu_backward", "dx of dy, where y = gelu(x)",
+                                                  "x", "dy", "dx",
+                                                  functions_of_both<gelu_backward>(),
+                                                  exact_gelu_backward));
 
 }  // namespace
 }  // namespace heddle::kernels
