@@ -171,9 +171,7 @@ StatusOr<heddle::TensorShape> shape_of(const HeddleTensor& tensor) {
   return heddle::TensorShape{*dtype, {tensor.extents, tensor.extents + tensor.rank}};
 }
 
-StatusOr<HeddleCall> bind(const Device& device, const Operation& operation,
-                          const heddle::Settings& settings,
-                          absl::Span<const HeddleTensor> tensors) {
+StatusOr<heddle::runtime::Shapes> shapes_of(absl::Span<const HeddleTensor> tensors) {
   heddle::runtime::Shapes shapes;
   for (const HeddleTensor& tensor : tensors) {
     StatusOr<heddle::TensorShape> shape = shape_of(tensor);
@@ -182,7 +180,15 @@ StatusOr<HeddleCall> bind(const Device& device, const Operation& operation,
       return InvalidArgumentError(absl::StrCat("tensor '", tensor.name, "' is given twice"));
     }
   }
-  StatusOr<BoundCall> bound = heddle::runtime::bind(operation, settings, shapes);
+  return shapes;
+}
+
+StatusOr<HeddleCall> bind(const Device& device, const Operation& operation,
+                          const heddle::Settings& settings,
+                          absl::Span<const HeddleTensor> tensors) {
+  const StatusOr<heddle::runtime::Shapes> shapes = shapes_of(tensors);
+  if (!shapes.ok()) return shapes.status();
+  StatusOr<BoundCall> bound = heddle::runtime::bind(operation, settings, *shapes);
   if (!bound.ok()) return bound.status();
   HeddleCall call{device, *std::move(bound), {}, {}};
   for (const BoundCall::Value& value : call.bound.values) {
@@ -272,6 +278,25 @@ const char* heddle_tensors(const char* operation, const char* const* settings, i
     const StatusOr<heddle::runtime::Sizes> given = sizes_of(sizes, size_count);
     if (!given.ok()) return given.status();
     const StatusOr<BoundCall> bound = heddle::runtime::bind(**found, *chosen, {}, *given);
+    if (!bound.ok()) return bound.status();
+    *json = (said() = heddle::runtime::to_json(*bound)).c_str();
+    return OkStatus();
+  });
+}
+
+const char* heddle_bind(const char* operation, const char* const* settings, int setting_count,
+                        const HeddleTensor* tensors, int tensor_count, const char** json) {
+  return answer([&]() -> Status {
+    if (Status s = check("heddle_bind", {json}); !s.ok()) return s;
+    if (Status s = check_array("tensors", tensors, tensor_count); !s.ok()) return s;
+    const StatusOr<const Operation*> found = find(operation);
+    if (!found.ok()) return found.status();
+    const StatusOr<heddle::Settings> chosen = settings_of(**found, settings, setting_count);
+    if (!chosen.ok()) return chosen.status();
+    const StatusOr<heddle::runtime::Shapes> shapes =
+        shapes_of({tensors, static_cast<size_t>(tensor_count)});
+    if (!shapes.ok()) return shapes.status();
+    const StatusOr<BoundCall> bound = heddle::runtime::bind(**found, *chosen, *shapes);
     if (!bound.ok()) return bound.status();
     *json = (said() = heddle::runtime::to_json(*bound)).c_str();
     return OkStatus();

@@ -59,6 +59,11 @@ typedef struct HeddleTensor {
   const int64_t* strides;
 } HeddleTensor;
 
+// Likewise of a call on these tensors, of which their names, element types and extents matter: those that are not given, such as
+// results, have the extents that follow.
+const char* heddle_bind(const char* operation, const char* const* settings, int setting_count,
+                        const HeddleTensor* tensors, int tensor_count, const char** json);
+
 // An operation with settings, on tensors of some shapes and strides.
 typedef struct HeddleCall HeddleCall;
 

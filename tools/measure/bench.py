@@ -12,9 +12,10 @@ import sys
 
 # The folder's modules are those of a package: so they hide none of others that have their names.
 sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(1, os.path.join(sys.path[0], "python"))
+from heddle.library import HeddleError, Library  # noqa: E402
 from measure.clocks import clock_of  # noqa: E402
 from measure.files import fail, make_folder, read_request, write  # noqa: E402
-from measure.library import HeddleError, Library  # noqa: E402
 from measure.measure import measure  # noqa: E402
 from measure.page import write_report  # noqa: E402
 from measure.peers import PEERS, Missing  # noqa: E402

@@ -1,6 +1,10 @@
 """libheddle.so for Python, by ctypes (runtime/c/heddle_c.h): operations by name, on memory and streams of the caller."""
 import ctypes
+import functools
 import json
+import os
+
+from heddle.arrays import row_major
 
 ABI = 1
 
@@ -18,13 +22,27 @@ def _texts(texts):
     return (ctypes.c_char_p * max(1, len(texts)))(*[text.encode() for text in texts]), len(texts)
 
 
-def row_major(extents):
-    """The strides of a tensor without gaps."""
-    strides, step = [], 1
-    for extent in reversed(extents):
-        strides.insert(0, step)
-        step *= max(1, extent)
-    return strides
+def _described(tensors):
+    """(name, dtype, extents), or with strides behind, for C."""
+    described = []
+    for name, dtype, extents, *strides in tensors:
+        array = ctypes.c_int64 * max(1, len(extents))
+        described.append(_Tensor(name.encode(), dtype.encode(), len(extents), array(*extents),
+                                 array(*(strides[0] if strides else row_major(extents)))))
+    return (_Tensor * max(1, len(described)))(*described)
+
+
+@functools.lru_cache(maxsize=None)
+def shared():
+    """The library of this process: HEDDLE_LIBRARY, or the one that lies beside this package (a wheel), or that of the installation or the build
+    tree that it lies in."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    places = [os.environ.get("HEDDLE_LIBRARY"), os.path.join(here, "libheddle.so")]
+    places += [os.path.join(here, *[".."] * 4, folder, "libheddle.so") for folder in ("lib", "lib64", "lib/x86_64-linux-gnu")]
+    for place in places:
+        if place and os.path.exists(place):
+            return Library(os.path.abspath(place))
+    raise HeddleError(f"libheddle.so was found at none of {', '.join(place for place in places if place)}; fix: set HEDDLE_LIBRARY to it")
 
 
 class Library:
@@ -52,6 +70,11 @@ class Library:
     def tensors(self, operation, settings=(), sizes=()):
         """The tensors of a call, and its sizes; settings and sizes are texts, name=value."""
         return self.json("heddle_tensors", operation.encode(), *_texts(settings), *_texts(sizes))
+
+    def bind(self, operation, settings, inputs):
+        """The tensors of a call whose inputs, (name, dtype, extents, …), have these extents."""
+        described = _described(inputs)
+        return self.json("heddle_bind", operation.encode(), *_texts(settings), described, len(inputs))["tensors"]
 
     def open(self, device):
         return Device(self, device)
@@ -96,15 +119,10 @@ class Call:
     """A compiled call: launch(pointers, stream) enqueues it, pointers in the order of the tensors."""
 
     def __init__(self, device, operation, settings, tensors):
-        library, self.handle = device.library, ctypes.c_void_p()
-        described = []
-        for name, dtype, extents, *strides in tensors:
-            array = ctypes.c_int64 * max(1, len(extents))
-            described.append(_Tensor(name.encode(), dtype.encode(), len(extents), array(*extents),
-                                     array(*(strides[0] if strides else row_major(extents)))))
-        library.call("heddle_compile", device.handle, operation.encode(), *_texts(settings),
-                     (_Tensor * max(1, len(described)))(*described), len(described), ctypes.byref(self.handle))
-        self.library, self.count = library, len(described)
+        library, self.device, self.handle = device.library, device, ctypes.c_void_p()
+        library.call("heddle_compile", device.handle, operation.encode(), *_texts(settings), _described(tensors), len(tensors),
+                     ctypes.byref(self.handle))
+        self.library, self.count, self.names = library, len(tensors), [tensor[0] for tensor in tensors]
         self._launch = library.functions.heddle_launch
         self._launch.restype = ctypes.c_char_p
         self._launch.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]  # a stream may be a number of 64 bits
@@ -118,6 +136,22 @@ class Call:
     def launch(self, pointers, stream=None):
         if error := self._launch(self.handle, pointers, stream):
             raise HeddleError(error.decode())
+
+    def on_copies(self, views, writes):
+        """One launch on arrays of the host, by name, as views of their bytes; those named in `writes` are written."""
+        memory = {name: self.device.allocate(view.nbytes) for name, view in views.items()}
+        try:
+            for name, view in views.items():
+                # What an operation writes alone it need not read: it finds what was there.
+                if view.nbytes:
+                    self.device.upload(memory[name], bytes(view))
+            self.launch(self.pointers([memory[name] for name in self.names]))
+            for name in writes:
+                if views[name].nbytes:
+                    views[name].cast("B")[:] = self.device.download(memory[name], views[name].nbytes)
+        finally:
+            for address in memory.values():
+                self.device.free(address)
 
     def release(self):
         self.library.functions.heddle_release(self.handle)

@@ -1,0 +1,32 @@
+"""Heddle's GPU kernels on the tensors of torch, CuPy and NumPy.
+
+    import heddle
+    y = heddle.softmax(x)                          # x: a CUDA tensor of torch; on torch's current stream
+    y, total = heddle.add_rms_norm(x, residual, w, eps=1e-5)
+    values, indices = heddle.topk(x, k=16)
+    heddle.softmax(x, y=out)                       # into memory that is there
+
+Every operation that `heddle list` names is a function here: its inputs by position or by name, its settings by name. Element types are
+those of the inputs. What it writes is allocated as the inputs are, and returned, unless it is given by name. Matrices are rows by columns:
+of a tensor with more modes the leading ones are rows. Arrays on the host (NumPy's, or anything with a buffer) run in the interpreter, which
+checks every access. heddle.torch has the operations as torch's own, with gradients and for torch.compile.
+
+A call is compiled when it is first made for some shapes, strides and settings. Errors are HeddleError.
+"""
+from heddle.library import HeddleError, Library, shared
+from heddle.operation import Operation, operation, operations
+
+__all__ = ["HeddleError", "Library", "Operation", "operation", "operations", "shared"]
+
+
+def __getattr__(name):
+    if name.startswith("_"):
+        raise AttributeError(name)
+    try:
+        return operation(name)
+    except HeddleError as error:
+        raise AttributeError(f"module 'heddle' has no attribute '{name}': {error}") from None
+
+
+def __dir__():
+    return sorted([*globals(), *operations()])

@@ -1,0 +1,149 @@
+"""What the tensors of each framework have in common: element types, shapes, addresses, streams; and how one is made.
+
+A kind of arrays has: has(x), whether x is of it; describe(x) -> Described; empty(x, shape, dtype), an array beside x; matrix(x, rank), x with its
+leading modes made one, or None where that needs a copy; stream(described), a number; and staged: whether memory of the device must be
+filled from it first, and read back."""
+import dataclasses
+import struct
+import sys
+
+
+@dataclasses.dataclass
+class Described:
+    dtype: str          # as Heddle calls it
+    shape: tuple
+    strides: tuple      # in elements
+    address: int        # of the first element; of a host array, of its bytes
+    device: str         # "cuda:0", "interp"
+
+
+def row_major(extents):
+    """The strides of a tensor without gaps."""
+    strides, step = [], 1
+    for extent in reversed(extents):
+        strides.insert(0, step)
+        step *= max(1, extent)
+    return tuple(strides)
+
+
+class TorchArrays:
+    """CUDA tensors of torch."""
+    staged = False
+
+    def __init__(self, torch):
+        self.torch = torch
+        names = {"float32": "f32", "float16": "f16", "bfloat16": "bf16", "float64": "f64", "int32": "i32", "int64": "i64", "uint8": "u8",
+                 "int8": "i8", "uint32": "u32", "float8_e4m3fn": "e4m3"}
+        self.names = {getattr(torch, name): short for name, short in names.items() if hasattr(torch, name)}
+        self.types = {short: dtype for dtype, short in self.names.items()}
+
+    def has(self, x):
+        return isinstance(x, self.torch.Tensor) and x.is_cuda
+
+    def describe(self, x):
+        return Described(self.names.get(x.dtype, str(x.dtype)), tuple(x.shape), x.stride(), x.data_ptr(), f"cuda:{x.device.index}")
+
+    def empty(self, x, shape, dtype):
+        return self.torch.empty(shape, dtype=self.types[dtype], device=x.device)
+
+    def reshaped(self, x, shape):
+        return x.reshape(shape)
+
+    def stream(self, x):
+        return self.torch.cuda.current_stream(x.device).cuda_stream
+
+
+class CupyArrays:
+    """Arrays of CuPy."""
+    staged = False
+
+    def __init__(self, cupy):
+        self.cupy = cupy
+        self.names = {"float32": "f32", "float16": "f16", "float64": "f64", "int32": "i32", "int64": "i64", "uint8": "u8", "int8": "i8", "uint32": "u32"}
+        self.types = {short: name for name, short in self.names.items()}
+
+    def has(self, x):
+        return isinstance(x, self.cupy.ndarray)
+
+    def describe(self, x):
+        strides = tuple(stride // x.itemsize for stride in x.strides)
+        return Described(self.names.get(str(x.dtype), str(x.dtype)), x.shape, strides, x.data.ptr, f"cuda:{x.device.id}")
+
+    def empty(self, x, shape, dtype):
+        if dtype not in self.types:
+            raise TypeError(f"CuPy has no element type {dtype}")
+        return self.cupy.empty(shape, dtype=self.types[dtype])
+
+    def reshaped(self, x, shape):
+        return x.reshape(shape)
+
+    def stream(self, x):
+        return self.cupy.cuda.get_current_stream().ptr
+
+
+class HostArrays:
+    """Anything with a buffer: NumPy's arrays, memoryviews, array.array. They run in the interpreter, on copies."""
+    staged = True
+    NAMES = {"f": "f32", "e": "f16", "d": "f64", "i": "i32", "q": "i64", "l": "i64", "B": "u8", "b": "i8", "I": "u32"}
+    CODES = {"f32": "f", "f16": "e", "f64": "d", "i32": "i", "i64": "q", "u8": "B", "i8": "b", "u32": "I"}
+
+    def has(self, x):
+        try:
+            memoryview(x)
+            return True
+        except TypeError:
+            return False
+
+    def view(self, x, writes=False):
+        view = memoryview(x)
+        if not view.c_contiguous:
+            raise TypeError("an array on the host must be contiguous, row by row")
+        if writes and view.readonly:
+            raise TypeError("an array that the operation writes is read-only")
+        return view
+
+    def describe(self, x):
+        view = self.view(x)
+        code = view.format.lstrip("@=<")
+        return Described(self.NAMES.get(code, code), tuple(view.shape), row_major(view.shape), 0, "interp")
+
+    def empty(self, x, shape, dtype):
+        if "numpy" in sys.modules and isinstance(x, sys.modules["numpy"].ndarray):
+            return sys.modules["numpy"].empty(shape, dtype=self.CODES[dtype])
+        # Python's own arrays have neither 16-bit floats nor arrays without elements.
+        if dtype not in self.CODES or dtype == "f16" or 0 in shape:
+            raise TypeError(f"an array of {dtype}, {list(shape)}, on the host needs NumPy" if dtype in self.CODES else
+                            f"NumPy has no element type {dtype}: use a tensor of torch")
+        size = struct.calcsize(self.CODES[dtype])
+        for extent in shape:
+            size *= extent
+        return memoryview(bytearray(size)).cast(self.CODES[dtype], shape)
+
+    def reshaped(self, x, shape):
+        return x.reshape(shape) if hasattr(x, "reshape") else memoryview(x).cast("B").cast(memoryview(x).format, shape)
+
+    def stream(self, x):
+        return 0
+
+
+def kinds():
+    """Of the frameworks that the program has imported; it has arrays of no others."""
+    found = []
+    for name, kind in (("torch", TorchArrays), ("cupy", CupyArrays)):
+        if name in sys.modules:
+            found.append(_kind(kind, sys.modules[name]))
+    return [*found, _HOST]
+
+
+def kind_of(x):
+    """The kind of an array, or None."""
+    return next((kind for kind in kinds() if kind.has(x)), None)
+
+
+def _kind(kind, module):
+    if kind not in _KINDS:
+        _KINDS[kind] = kind(module)
+    return _KINDS[kind]
+
+
+_KINDS, _HOST = {}, HostArrays()

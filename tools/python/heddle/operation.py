@@ -1,0 +1,156 @@
+"""An operation as a function of arrays."""
+import functools
+import re
+import threading
+
+from heddle.arrays import kind_of
+from heddle.library import HeddleError, shared
+
+# "y: inout f32[n] if beta!=0"
+DECLARATION = re.compile(r"(?P<name>\w+): (?:inout )?(?P<dtype>\w+)(?:\[(?P<modes>[^\]]*)\])?(?: if (?P<condition>.*))?")
+ROWS = "rows"
+
+
+class Plan:
+    """A call that is compiled for shapes, strides and settings: its tensors in order, and where each comes from."""
+
+    def __init__(self, call, tensors, given):
+        self.call = call
+        self.writes = {tensor["name"] for tensor in tensors if tensor["writes"]}
+        # Those to allocate: name, dtype, extents.
+        self.made = [(tensor["name"], tensor["dtype"], tuple(tensor["extents"])) for tensor in tensors if tensor["name"] not in given]
+        self.order = [tensor["name"] for tensor in tensors]
+
+
+class Operation:
+    """One operation: call it with its inputs, and settings by name."""
+
+    def __init__(self, document):
+        self.name = self.__name__ = document["name"]
+        self.settings = {setting["name"]: setting for setting in document["settings"]}
+        self.dtypes, self.modes = {}, {}  # by tensor: the first declaration of each
+        for text in document["arguments"]:
+            found = DECLARATION.fullmatch(text)
+            if found["modes"] is not None and found["name"] not in self.modes:
+                self.dtypes[found["name"]] = found["dtype"]
+                self.modes[found["name"]] = found["modes"].split(", ")
+        takes = [*self.modes, *(f"{name}={setting['default']}" for name, setting in self.settings.items())]
+        self.__doc__ = f"{document['summary']}\n\n    {self.name}({', '.join(takes)})"
+        self._plans, self._lock = {}, threading.Lock()
+
+    def __repr__(self):
+        return f"<operation {self.name}({', '.join(self.modes)})>"
+
+    def __call__(self, *arrays, stream=None, **named):
+        """The arrays that it writes: one, or a tuple in the operation's order. `stream`: a CUstream as a number, in place of the framework's
+        current one."""
+        settings = {name: named.pop(name) for name in list(named) if name in self.settings}
+        given = self._given(arrays, named)
+        first = next(iter(given.values()))
+        kind = kind_of(first)
+        if kind is None:
+            raise HeddleError(f"{self.name}: {type(first).__name__} is no array that Heddle knows; fix: a CUDA tensor of torch or CuPy, or an array on the host")
+        leading = self._flatten(kind, given)
+        described = {name: kind.describe(x) for name, x in given.items()}
+        key = (tuple(settings.items()), tuple((name, d.dtype, d.shape, d.strides, d.device) for name, d in described.items()))
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plan(key, settings, described)
+        made = {name: kind.empty(first, extents, dtype) for name, dtype, extents in plan.made}
+        arrays = {**given, **made}
+        if kind.staged:
+            plan.call.on_copies({name: kind.view(arrays[name]) for name in plan.order}, plan.writes)
+        else:
+            addresses = [described[name].address if name in described else kind.describe(made[name]).address for name in plan.order]
+            plan.call.launch(plan.call.pointers(addresses), kind.stream(first) if stream is None else stream)
+        results = tuple(self._unflatten(kind, name, made[name], leading) for name, *_ in plan.made)
+        return results[0] if len(results) == 1 else results
+
+    def _given(self, arrays, named):
+        names = list(self.modes)
+        if len(arrays) > len(names):
+            raise HeddleError(f"{self.name}: it takes {len(names)} tensors ({', '.join(names)}), not {len(arrays)}")
+        given = dict(zip(names, arrays))
+        for name, value in named.items():
+            if name not in self.modes:
+                raise HeddleError(f"{self.name}: it has no tensor or setting '{name}'; tensors: {', '.join(names)}; settings: {', '.join(self.settings)}")
+            if name in given:
+                raise HeddleError(f"{self.name}: '{name}' is given twice")
+            if value is not None:
+                given[name] = value
+        if not given:
+            raise HeddleError(f"{self.name}: it takes tensors: {', '.join(names)}")
+        return given
+
+    def _flatten(self, kind, given):
+        """Makes matrices of tensors with more modes, in place; the leading extents, which are those of all of them, or None."""
+        leading = None
+        for name, x in given.items():
+            modes, shape = self.modes[name], tuple(kind.describe(x).shape)
+            extra = len(shape) - len(modes)
+            if ROWS != modes[0] or extra == 0 or (extra < 0 and leading is None and extra != -1):
+                continue
+            here = shape[:len(shape) - len(modes) + 1]
+            leading = here if leading is None else leading
+            if here != leading:
+                raise HeddleError(f"{self.name}: the leading extents of '{name}' are {list(here)}, and others' {list(leading)}")
+            rows = 1
+            for extent in here:
+                rows *= extent
+            given[name] = kind.reshaped(x, (rows, *shape[len(here):]))
+        return leading
+
+    def _unflatten(self, kind, name, x, leading):
+        if leading is None or self.modes[name][0] != ROWS:
+            return x
+        return kind.reshaped(x, (*leading, *kind.describe(x).shape[1:]))
+
+    def _plan(self, key, settings, described):
+        devices = {d.device for d in described.values()}
+        if len(devices) > 1:
+            raise HeddleError(f"{self.name}: its tensors are on different devices: {', '.join(sorted(devices))}")
+        settings = dict(settings)
+        for name, d in described.items():
+            if self.dtypes[name] in self.settings:
+                chosen = settings.setdefault(self.dtypes[name], d.dtype)
+                # Frameworks have no such type: its values are those of f32.
+                if (chosen, d.dtype) == ("tf32", "f32"):
+                    d.dtype = "tf32"
+        texts = [f"{name}={_text(value)}" for name, value in settings.items()]
+        library = shared()
+        tensors = library.bind(self.name, texts, [(name, d.dtype, d.shape, d.strides) for name, d in described.items()])
+        missing = [tensor["name"] for tensor in tensors if tensor["reads"] and tensor["name"] not in described]
+        if missing:
+            raise HeddleError(f"{self.name}: it reads '{missing[0]}', which is not given")
+        unknown = [name for name in described if name not in [tensor["name"] for tensor in tensors]]
+        if unknown:
+            raise HeddleError(f"{self.name}: with these settings it takes no '{unknown[0]}'")
+        call = device(devices.pop()).compile(self.name, texts, [
+            (t["name"], t["dtype"], t["extents"], *([described[t["name"]].strides] if t["name"] in described else [])) for t in tensors])
+        with self._lock:
+            return self._plans.setdefault(key, Plan(call, tensors, described))
+
+
+def _text(value):
+    return str(value).lower() if isinstance(value, bool) else repr(value) if isinstance(value, float) else str(value)
+
+
+@functools.lru_cache(maxsize=None)
+def device(name):
+    """A device of the process, opened once."""
+    return shared().open(name)
+
+
+@functools.lru_cache(maxsize=None)
+def operations():
+    """All operations by name."""
+    return {document["name"]: Operation(document) for document in shared().operations()}
+
+
+def operation(name):
+    found = operations().get(name)
+    if found is None:
+        import difflib
+        near = difflib.get_close_matches(name, operations(), n=1)
+        raise HeddleError(f"there is no operation '{name}'" + (f"; did you mean '{near[0]}'?" if near else ""))
+    return found
