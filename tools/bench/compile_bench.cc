@@ -19,12 +19,7 @@ namespace heddle {
 namespace {
 
 template <class Kernel>
-CompiledKernel compile(const Kernel& kernel, const Signature& signature, int block, Stage stage,
-                       DiskCaching disk_cache = DiskCaching::kOff) {
-  CompileOptions options;
-  options.block = {block, 1, 1};
-  options.stage = stage;
-  options.disk_cache = disk_cache;
+CompiledKernel compile(const Kernel& kernel, const Signature& signature, CompileOptions options) {
   auto compiled = kernel.compile(signature, options);
   if (!compiled.ok()) {
     std::fprintf(stderr, "%s\n", std::string(compiled.status().message()).c_str());
@@ -33,14 +28,17 @@ CompiledKernel compile(const Kernel& kernel, const Signature& signature, int blo
   return *std::move(compiled);
 }
 
-CompiledKernel compile_row_sum(Stage stage, DiskCaching disk_cache = DiskCaching::kOff) {
+CompiledKernel compile_row_sum(CompileOptions options) {
+  options.block = {512, 1, 1};
   return compile(kernels::row_sum_kernel<float>(),
-                 {tensor({kAny, kAny}).aligned(16).strides_divisible_by(16), tensor({kAny})}, 512,
-                 stage, disk_cache);
+                 {tensor({kAny, kAny}).aligned(16).strides_divisible_by(16), tensor({kAny})},
+                 options);
 }
 CompiledKernel compile_tv_add(Stage stage) {
   const auto matrix = tensor({kAny, kAny}).aligned(16).strides_divisible_by(16).no_overlap();
-  return compile(learn::tv_add, {matrix, matrix, matrix}, learn::kAddThreads, stage);
+  return compile(
+      learn::tv_add, {matrix, matrix, matrix},
+      {.block = {learn::kAddThreads, 1, 1}, .disk_cache = DiskCaching::kOff, .stage = stage});
 }
 
 // Microseconds that a process of its own, which knows no kernel and no ptxas yet, takes to a cubin by the cache in `folder`.
@@ -52,7 +50,7 @@ double by_disk_us(const std::string& folder) {
     setenv("HEDDLE_CACHE", "", 1);
     setenv("HEDDLE_CACHE_DIR", folder.c_str(), 1);
     const auto begin = std::chrono::steady_clock::now();
-    (void)compile_row_sum(Stage::kCubin, DiskCaching::kUse);
+    (void)compile_row_sum({});
     const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
     const double us = took.count();
     _exit(write(ends[1], &us, sizeof(us)) == sizeof(us) ? 0 : 1);
@@ -92,14 +90,18 @@ void to_ptx(benchmark::State& state) {
   state.counters["passes_us"] = mean(sum.passes);
   state.counters["emit_us"] = mean(sum.emit);
 }
-CompiledKernel row_sum(Stage stage) { return compile_row_sum(stage); }
+CompiledKernel row_sum(Stage stage) {
+  return compile_row_sum({.disk_cache = DiskCaching::kOff, .stage = stage});
+}
 BENCHMARK(to_ptx<row_sum>)->Name("to_ptx")->Unit(benchmark::kMicrosecond);
 BENCHMARK(to_ptx<compile_tv_add>)->Name("tv_add_to_ptx")->Unit(benchmark::kMicrosecond);
 
+template <Assembler kAssembler>
 void to_cubin(benchmark::State& state) {
   double ptxas = 0, ours = 0;
   for (auto _ : state) {
-    const CompiledKernel compiled = compile_row_sum(Stage::kCubin);
+    const CompiledKernel compiled =
+        compile_row_sum({.assembler = kAssembler, .disk_cache = DiskCaching::kOff});
     const runtime::StageTimes& times = compiled.compilation().times;
     ptxas += times.ptxas;
     ours += times.assemble - times.ptxas;
@@ -107,7 +109,8 @@ void to_cubin(benchmark::State& state) {
   state.counters["ptxas_us"] = benchmark::Counter(ptxas, benchmark::Counter::kAvgIterations);
   state.counters["above_ptxas_us"] = benchmark::Counter(ours, benchmark::Counter::kAvgIterations);
 }
-BENCHMARK(to_cubin)->Unit(benchmark::kMicrosecond);
+BENCHMARK(to_cubin<Assembler::kPtxas>)->Name("to_cubin")->Unit(benchmark::kMicrosecond);
+BENCHMARK(to_cubin<Assembler::kLibrary>)->Name("to_cubin_library")->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace heddle
