@@ -23,9 +23,11 @@ def __getattr__(name):
     if name.startswith("_"):
         raise AttributeError(name)
     try:
-        return operation(name)
+        found = operation(name)
     except HeddleError as error:
         raise AttributeError(f"module 'heddle' has no attribute '{name}': {error}") from None
+    globals()[name] = found  # the next one need not ask
+    return found
 
 
 def __dir__():

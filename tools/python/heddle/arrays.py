@@ -4,8 +4,22 @@ A kind of arrays has: has(x), whether x is of it; describe(x) -> Described; empt
 leading modes made one, or None where that needs a copy; stream(described), a number; and staged: whether memory of the device must be
 filled from it first, and read back."""
 import dataclasses
+import functools
 import struct
 import sys
+
+try:
+    from heddle._calls import Calls  # native/calls.cc
+except ImportError:
+    Calls = None
+
+
+class HeddleError(Exception):
+    """What Heddle says of a call that failed."""
+
+
+def fail(text):
+    raise HeddleError(text)
 
 
 @dataclasses.dataclass
@@ -26,9 +40,17 @@ def row_major(extents):
     return tuple(strides)
 
 
-class TorchArrays:
-    """CUDA tensors of torch."""
+class Arrays:
+    """What kinds share."""
     staged = False
+
+    def short_calls(self):
+        """A function of the launch's address that gives a _calls.Calls; None where there is no short way for such arrays."""
+        return None
+
+
+class TorchArrays(Arrays):
+    """CUDA tensors of torch."""
 
     def __init__(self, torch):
         self.torch = torch
@@ -36,6 +58,28 @@ class TorchArrays:
                  "int8": "i8", "uint32": "u32", "float8_e4m3fn": "e4m3"}
         self.names = {getattr(torch, name): short for name, short in names.items() if hasattr(torch, name)}
         self.types = {short: dtype for dtype, short in self.names.items()}
+        self.raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)  # as Triton takes it
+
+    def short_calls(self):
+        if Calls is None or self.raw_stream is None:
+            return None
+
+        def calls(launch):
+            made = Calls(launch, (self.torch.Tensor, self.torch.nn.Parameter), self.raw_stream, fail)
+            made.set_current_device(getattr(self.torch._C, "_cuda_getDevice", self.torch.cuda.current_device))
+            return made
+        return calls
+
+    def maker(self, result):
+        return functools.partial(self.torch.empty, result.shape, dtype=result.dtype, device=result.device)
+
+    def makers_here(self, results):
+        """As torch.compile's code makes tensors, on the current device: in a third of the time."""
+        guards = getattr(getattr(self.torch._C, "_dynamo", None), "guards", None)
+        empty = getattr(guards, "_empty_strided_cuda", None)
+        if empty is None:
+            return []
+        return [functools.partial(empty, tuple(result.shape), result.stride(), result.dtype) for result in results]
 
     def has(self, x):
         return isinstance(x, self.torch.Tensor) and x.is_cuda
@@ -50,12 +94,13 @@ class TorchArrays:
         return x.reshape(shape)
 
     def stream(self, x):
+        if self.raw_stream is not None:
+            return self.raw_stream(x.device.index)
         return self.torch.cuda.current_stream(x.device).cuda_stream
 
 
-class CupyArrays:
+class CupyArrays(Arrays):
     """Arrays of CuPy."""
-    staged = False
 
     def __init__(self, cupy):
         self.cupy = cupy
@@ -81,7 +126,7 @@ class CupyArrays:
         return self.cupy.cuda.get_current_stream().ptr
 
 
-class HostArrays:
+class HostArrays(Arrays):
     """Anything with a buffer: NumPy's arrays, memoryviews, array.array. They run in the interpreter, on copies."""
     staged = True
     NAMES = {"f": "f32", "e": "f16", "d": "f64", "i": "i32", "q": "i64", "l": "i64", "B": "u8", "b": "i8", "I": "u32"}

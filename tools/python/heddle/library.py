@@ -4,13 +4,9 @@ import functools
 import json
 import os
 
-from heddle.arrays import row_major
+from heddle.arrays import HeddleError, row_major
 
 ABI = 1
-
-
-class HeddleError(Exception):
-    """What Heddle says of a call that failed."""
 
 
 class _Tensor(ctypes.Structure):
@@ -124,6 +120,7 @@ class Call:
                      ctypes.byref(self.handle))
         self.library, self.count, self.names = library, len(tensors), [tensor[0] for tensor in tensors]
         self._launch = library.functions.heddle_launch
+        self.launch_address = ctypes.cast(self._launch, ctypes.c_void_p).value
         self._launch.restype = ctypes.c_char_p
         self._launch.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]  # a stream may be a number of 64 bits
 

@@ -8,6 +8,8 @@
 Each takes CUDA tensors of f32, f16 or bf16 (linear: f16 and bf16, or f32 by way of tf32) with any leading modes, and returns contiguous
 ones. Where torch's function has the same name it means the same, but for what a docstring says.
 """
+import functools
+import inspect
 from typing import Optional
 
 import torch
@@ -23,43 +25,82 @@ def _like(x):
     return torch.empty(x.shape, dtype=x.dtype, device=x.device)
 
 
-def _custom(fake):
-    """Registers a function as heddle::<its name>; `fake` gives its outputs without their elements."""
+_TENSORS = (Tensor, torch.nn.Parameter)
+_transforms = torch._C._functorch.peek_interpreter_stack
+
+
+def _is_traced(arguments):
+    """Whether somebody looks at what is called: torch.compile, a mode, a transform such as vmap, a tensor that is none of memory."""
+    return (torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack() > 0 or _transforms() is not None
+            or any(isinstance(x, Tensor) and type(x) not in _TENSORS for x in arguments))
+
+
+class _Saved:
+    """What a function of autograd is told; backward() finds it as saved_tensors and rest."""
+
+    def __init__(self, saves):
+        self.saves = saves
+
+    def __call__(self, ctx, inputs, output):
+        ctx.save_for_backward(*self.saves(inputs, output))
+        ctx.rest = [x for x in inputs if x is not None and not isinstance(x, Tensor)]
+
+
+def _custom(fake, saves=None, backward=None):
+    """Makes of a function a custom operation, heddle::<its name>, and a function that calls it: by torch's dispatcher where somebody looks, and
+    else without it, which costs several times as much as the launch.
+
+    `fake` gives its outputs without their elements; `saves`, of the inputs and the output, what backward() reads."""
     def register(function):
         op = torch.library.custom_op(f"heddle::{function.__name__}", function, mutates_args=())
         op.register_fake(fake)
-        return op
+        if backward is not None:
+            op.register_autograd(backward, setup_context=_Saved(saves))
+        saved, names = _Saved(saves), list(inspect.signature(function).parameters)
+        usual = {name: p.default for name, p in inspect.signature(function).parameters.items() if p.default is not p.empty}
+
+        class Differentiable(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, *inputs):
+                output = function(*inputs)
+                saved(ctx, inputs, output)
+                return output
+
+            @staticmethod
+            def backward(ctx, *gradients):
+                return backward(ctx, *gradients)
+
+        @functools.wraps(function)
+        def call(*arguments, **named):
+            if _is_traced(arguments) or (named and _is_traced(named.values())):
+                return op(*arguments, **named)
+            if named or len(arguments) < len(names):
+                rest = names[len(arguments):]
+                values = {**usual, **named}
+                if any(name not in values for name in rest) or any(name not in rest for name in named):
+                    return op(*arguments, **named)  # which says what is wrong
+                arguments = (*arguments, *(values[name] for name in rest))
+            if torch.is_grad_enabled() and any(isinstance(x, Tensor) and x.requires_grad for x in arguments):
+                if backward is not None:
+                    return Differentiable.apply(*arguments)
+                return op(*arguments)
+            return function(*arguments)
+        call.op = op
+        return call
     return register
 
 
-def _gradient(op, saves, backward):
-    """`saves`: of the inputs and the output, what backward() reads."""
-    def setup(ctx, inputs, output):
-        ctx.save_for_backward(*saves(inputs, output))
-        ctx.rest = [x for x in inputs if x is not None and not isinstance(x, Tensor)]
-    op.register_autograd(backward, setup_context=setup)
-
-
 # --- of rows ---
-
-@_custom(lambda x: _like(x))
-def softmax(x: Tensor) -> Tensor:
-    """Over the last mode."""
-    return operation("softmax")(x)
-
 
 @_custom(lambda y, dy: _like(y))
 def softmax_backward(y: Tensor, dy: Tensor) -> Tensor:
     return operation("softmax_backward")(y, dy)
 
 
-_gradient(softmax, lambda inputs, y: [y], lambda context, dy: softmax_backward(*context.saved_tensors, dy.contiguous()))
-
-
-@_custom(lambda x: _like(x))
-def log_softmax(x: Tensor) -> Tensor:
+@_custom(lambda x: _like(x), lambda inputs, y: [y], lambda ctx, dy: softmax_backward(*ctx.saved_tensors, dy.contiguous()))
+def softmax(x: Tensor) -> Tensor:
     """Over the last mode."""
-    return operation("log_softmax")(x)
+    return operation("softmax")(x)
 
 
 @_custom(lambda y, dy: _like(y))
@@ -67,10 +108,14 @@ def log_softmax_backward(y: Tensor, dy: Tensor) -> Tensor:
     return operation("log_softmax_backward")(y, dy)
 
 
-_gradient(log_softmax, lambda inputs, y: [y], lambda context, dy: log_softmax_backward(*context.saved_tensors, dy.contiguous()))
+@_custom(lambda x: _like(x), lambda inputs, y: [y], lambda ctx, dy: log_softmax_backward(*ctx.saved_tensors, dy.contiguous()))
+def log_softmax(x: Tensor) -> Tensor:
+    """Over the last mode."""
+    return operation("log_softmax")(x)
 
 
-@_custom(lambda x, w, eps: _like(x))
+@_custom(lambda x, w, eps=1e-6: _like(x), lambda inputs, y: inputs[:2],
+         lambda ctx, dy: (*rms_norm_backward(*ctx.saved_tensors, dy.contiguous(), *ctx.rest), None))
 def rms_norm(x: Tensor, w: Tensor, eps: float = 1e-6) -> Tensor:
     """Of the last mode, times w."""
     return operation("rms_norm")(x, w, eps=eps)
@@ -81,27 +126,21 @@ def rms_norm_backward(x: Tensor, w: Tensor, dy: Tensor, eps: float) -> tuple[Ten
     return operation("rms_norm_backward")(x, w, dy, eps=eps)
 
 
-_gradient(rms_norm, lambda inputs, y: inputs[:2],
-          lambda context, dy: (*rms_norm_backward(*context.saved_tensors, dy.contiguous(), *context.rest), None))
+def _add_rms_norm_backward(ctx, dy, dsum):
+    total, w = ctx.saved_tensors
+    dx, dw = rms_norm_backward(total, w, dy.contiguous(), *ctx.rest)
+    dx = dx + dsum
+    return dx, dx, dw, None
 
 
-@_custom(lambda x, residual, w, eps: (_like(x), _like(x)))
+@_custom(lambda x, residual, w, eps=1e-6: (_like(x), _like(x)), lambda inputs, outputs: [outputs[1], inputs[2]], _add_rms_norm_backward)
 def add_rms_norm(x: Tensor, residual: Tensor, w: Tensor, eps: float = 1e-6) -> tuple[Tensor, Tensor]:
     """rms_norm(x + residual), and the sum."""
     return operation("add_rms_norm")(x, residual, w, eps=eps)
 
 
-def _add_rms_norm_backward(context, dy, dsum):
-    total, w = context.saved_tensors
-    dx, dw = rms_norm_backward(total, w, dy.contiguous(), *context.rest)
-    dx = dx + dsum
-    return dx, dx, dw, None
-
-
-_gradient(add_rms_norm, lambda inputs, outputs: [outputs[1], inputs[2]], _add_rms_norm_backward)
-
-
-@_custom(lambda x, w, b, eps: _like(x))
+@_custom(lambda x, w, b, eps=1e-5: _like(x), lambda inputs, y: inputs[:2],
+         lambda ctx, dy: (*layer_norm_backward(*ctx.saved_tensors, dy.contiguous(), *ctx.rest), None))
 def layer_norm(x: Tensor, w: Tensor, b: Tensor, eps: float = 1e-5) -> Tensor:
     """Of the last mode, times w, plus b."""
     return operation("layer_norm")(x, w, b, eps=eps)
@@ -112,23 +151,16 @@ def layer_norm_backward(x: Tensor, w: Tensor, dy: Tensor, eps: float) -> tuple[T
     return operation("layer_norm_backward")(x, w, dy, eps=eps)
 
 
-_gradient(layer_norm, lambda inputs, y: inputs[:2],
-          lambda context, dy: (*layer_norm_backward(*context.saved_tensors, dy.contiguous(), *context.rest), None))
-
-
-@_custom(lambda x, target: torch.empty(target.shape, dtype=torch.float32, device=x.device))
-def cross_entropy(x: Tensor, target: Tensor) -> Tensor:
-    """The loss of each row, in f32 (reduction="none"); 0 where the target is negative."""
-    return operation("cross_entropy")(x, target)
-
-
 @_custom(lambda x, target, dloss: _like(x))
 def cross_entropy_backward(x: Tensor, target: Tensor, dloss: Tensor) -> Tensor:
     return operation("cross_entropy_backward")(x, target, dloss)
 
 
-_gradient(cross_entropy, lambda inputs, loss: inputs,
-          lambda context, dloss: (cross_entropy_backward(*context.saved_tensors, dloss.contiguous()), None))
+@_custom(lambda x, target: torch.empty(target.shape, dtype=torch.float32, device=x.device), lambda inputs, loss: inputs,
+         lambda ctx, dloss: (cross_entropy_backward(*ctx.saved_tensors, dloss.contiguous()), None))
+def cross_entropy(x: Tensor, target: Tensor) -> Tensor:
+    """The loss of each row, in f32 (reduction="none"); 0 where the target is negative."""
+    return operation("cross_entropy")(x, target)
 
 
 # --- of elements ---
@@ -142,9 +174,8 @@ def _elementwise(name):
         return operation(name + "_backward")(x.contiguous(), dy)
 
     forward.__name__, backward.__name__ = name, name + "_backward"
-    forward_op, backward_op = _custom(lambda x: _like(x))(forward), _custom(lambda x, dy: _like(x))(backward)
-    _gradient(forward_op, lambda inputs, y: inputs, lambda context, dy: backward_op(*context.saved_tensors, dy.contiguous()))
-    return forward_op, backward_op
+    gradient = _custom(lambda x, dy: _like(x))(backward)
+    return _custom(lambda x: _like(x), lambda inputs, y: inputs, lambda ctx, dy: gradient(*ctx.saved_tensors, dy.contiguous()))(forward), gradient
 
 
 relu, relu_backward = _elementwise("relu")
@@ -152,34 +183,22 @@ gelu, gelu_backward = _elementwise("gelu")
 silu, silu_backward = _elementwise("silu")
 
 
-@_custom(lambda gate, up: _like(gate))
+def _swiglu_backward(ctx, dy):
+    gate, up = ctx.saved_tensors
+    dy = dy.contiguous()
+    return silu_backward(gate, dy * up), swiglu(gate, dy)
+
+
+@_custom(lambda gate, up: _like(gate), lambda inputs, y: inputs, _swiglu_backward)
 def swiglu(gate: Tensor, up: Tensor) -> Tensor:
     """silu(gate) up."""
     return operation("swiglu")(gate.contiguous(), up.contiguous())
 
 
-def _swiglu_backward(context, dy):
-    gate, up = context.saved_tensors
-    dy = dy.contiguous()
-    return silu_backward(gate, dy * up), swiglu(gate, dy)
-
-
-_gradient(swiglu, lambda inputs, y: inputs, _swiglu_backward)
-
-
-@_custom(lambda x, p, seed: _like(x))
+@_custom(lambda x, p, seed: _like(x), lambda inputs, y: [], lambda ctx, dy: (dropout(dy.contiguous(), *ctx.rest), None, None))
 def dropout(x: Tensor, p: float, seed: int) -> Tensor:
     """Each element 0 with probability p, else over 1 - p; the same for the same seed."""
     return operation("dropout")(x.contiguous(), p=p, seed=seed)
-
-
-_gradient(dropout, lambda inputs, y: [], lambda context, dy: (dropout(dy.contiguous(), *context.rest), None, None))
-
-
-@_custom(lambda x, cosine, sine: _like(x))
-def rotary(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
-    """x: tokens, heads, elements; elements i and i + half turn together, by angles of the token."""
-    return operation("rotary")(x, cosine, sine)
 
 
 @_custom(lambda dy, cosine, sine: _like(dy))
@@ -187,16 +206,14 @@ def rotary_backward(dy: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
     return operation("rotary_backward")(dy, cosine, sine)
 
 
-_gradient(rotary, lambda inputs, y: inputs[1:], lambda context, dy: (rotary_backward(dy.contiguous(), *context.saved_tensors), None, None))
+@_custom(lambda x, cosine, sine: _like(x), lambda inputs, y: inputs[1:],
+         lambda ctx, dy: (rotary_backward(dy.contiguous(), *ctx.saved_tensors), None, None))
+def rotary(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+    """x: tokens, heads, elements; elements i and i + half turn together, by angles of the token."""
+    return operation("rotary")(x, cosine, sine)
 
 
 # --- tables and products ---
-
-@_custom(lambda table, ids: torch.empty((*ids.shape, table.shape[1]), dtype=table.dtype, device=table.device))
-def embedding(table: Tensor, ids: Tensor) -> Tensor:
-    """Rows of the table by their numbers."""
-    return operation("embedding")(table, ids.reshape(-1)).reshape(*ids.shape, table.shape[1])
-
 
 @_custom(lambda ids, dy, rows: torch.empty((rows, dy.shape[-1]), dtype=torch.float32, device=dy.device))
 def embedding_backward(ids: Tensor, dy: Tensor, rows: int) -> Tensor:
@@ -205,15 +222,19 @@ def embedding_backward(ids: Tensor, dy: Tensor, rows: int) -> Tensor:
     return dtable
 
 
-def _embedding_backward(context, dy):
-    table, ids = context.saved_tensors
+def _embedding_backward(ctx, dy):
+    table, ids = ctx.saved_tensors
     return embedding_backward(ids, dy.contiguous(), table.shape[0]).to(table.dtype), None
 
 
-_gradient(embedding, lambda inputs, y: inputs, _embedding_backward)
+@_custom(lambda table, ids: torch.empty((*ids.shape, table.shape[1]), dtype=table.dtype, device=table.device), lambda inputs, y: inputs,
+         _embedding_backward)
+def embedding(table: Tensor, ids: Tensor) -> Tensor:
+    """Rows of the table by their numbers."""
+    return operation("embedding")(table, ids.reshape(-1)).reshape(*ids.shape, table.shape[1])
 
 
-@_custom(lambda a, b, layout, bias: torch.empty(
+@_custom(lambda a, b, layout, bias=None: torch.empty(
     (a.shape[0] if layout[0] == "t" else a.shape[1], b.shape[0] if layout[1] == "n" else b.shape[1]), dtype=a.dtype, device=a.device))
 def matmul(a: Tensor, b: Tensor, layout: str, bias: Optional[Tensor] = None) -> Tensor:
     """The product of matrices, summed in f32. Of `layout` the first letter is a's (t: m x k, n: k x m), the second b's (n: n x k, t: k x n)."""
@@ -223,20 +244,26 @@ def matmul(a: Tensor, b: Tensor, layout: str, bias: Optional[Tensor] = None) -> 
     return operation("gemm")(a, b, **settings)
 
 
-@_custom(lambda x, weight, bias: torch.empty((*x.shape[:-1], weight.shape[0]), dtype=x.dtype, device=x.device))
-def linear(x: Tensor, weight: Tensor, bias: Optional[Tensor] = None) -> Tensor:
-    """x times the transpose of weight (outputs x inputs), plus bias."""
-    rows = x.reshape(-1, x.shape[-1]).contiguous()
-    return matmul(rows, weight.contiguous(), "tn", bias).reshape(*x.shape[:-1], weight.shape[0])
+def _product(a, b, layout):
+    """matmul; tensor cores read f32 in one layout alone."""
+    if a.dtype == torch.float32:
+        a, b = a if layout[0] == "t" else a.t(), b if layout[1] == "n" else b.t()
+        layout = "tn"
+    return matmul(a.contiguous(), b.contiguous(), layout)
 
 
-def _linear_backward(context, dy):
-    x, weight, *bias = context.saved_tensors
-    rows, d = x.reshape(-1, x.shape[-1]).contiguous(), dy.reshape(-1, dy.shape[-1]).contiguous()
-    dx = matmul(d, weight.contiguous(), "tt").reshape(x.shape) if context.needs_input_grad[0] else None
-    dweight = matmul(d, rows, "nt") if context.needs_input_grad[1] else None
+def _linear_backward(ctx, dy):
+    x, weight, *bias = ctx.saved_tensors
+    rows, d = x.reshape(-1, x.shape[-1]), dy.reshape(-1, dy.shape[-1])
+    dx = _product(d, weight, "tt").reshape(x.shape) if ctx.needs_input_grad[0] else None
+    dweight = _product(d, rows, "nt") if ctx.needs_input_grad[1] else None
     dbias = d.sum(0, dtype=torch.float32).to(bias[0].dtype) if bias else None
     return dx, dweight, dbias
 
 
-_gradient(linear, lambda inputs, y: [x for x in inputs if x is not None], _linear_backward)
+@_custom(lambda x, weight, bias=None: torch.empty((*x.shape[:-1], weight.shape[0]), dtype=x.dtype, device=x.device),
+         lambda inputs, y: [x for x in inputs if x is not None], _linear_backward)
+def linear(x: Tensor, weight: Tensor, bias: Optional[Tensor] = None) -> Tensor:
+    """x times the transpose of weight (outputs x inputs), plus bias."""
+    rows = x.reshape(-1, x.shape[-1]).contiguous()
+    return matmul(rows, weight.contiguous(), "tn", bias).reshape(*x.shape[:-1], weight.shape[0])
