@@ -338,6 +338,13 @@ def cold_table(data):
     return lines
 
 
+def python_rows(data):
+    us = {figure["call"]: figure["us"] for figure in data["figures"]}
+    return [(f"a call from Python, `softmax` of 32 x 128, {data['gpu']} (torch {data['torch']}), of the host's time, µs: `heddle.softmax`, into a tensor that is "
+             "there, `heddle.torch.softmax`; torch, Triton",
+             f"{us['heddle']:.1f}, {us['heddle, into a tensor']:.1f}, {us['heddle.torch']:.1f}; {us['torch']:.1f}, {us['triton']:.1f}", "≤ torch; ≤ 0.5 × Triton")]
+
+
 def rows_table(rows):
     return ["| What | Figure | Aim |", "|---|---|---|"] + [f"| {what} | {figure} | {aim} |".replace("|  |", "| |") for what, figure, aim in rows]
 
@@ -575,7 +582,7 @@ def all_figures():
             "`tools/bench/results` has the data behind the tables, with machine, versions and date.",
             "`tools/bench/readme_figures.py` wrote this page."]
     host = (launch_rows(load("launch")) + compile_rows(load("compile")) + layout_rows(load("layout"))
-            + pipeline_rows(load("pipeline")) + interp_rows(load("interp")) + compile_time_rows(load("compile_time")))
+            + python_rows(load("python_overhead")) + pipeline_rows(load("pipeline")) + interp_rows(load("interp")) + compile_time_rows(load("compile_time")))
     return paragraphs(head, ["## The library beside its peers"], bench_details(load("bench")), bench_more_table(load("bench_more")), ["## Row sums"], row_sum_table(load("row_sum")),
                       ["## Reductions"], reduce_table(load("reduce")), ["## Scans"], scan_table(load("scan")), ["## The greatest of rows"], topk_table(load("topk")), ["## Sorts and histograms"], sort_table(load("sort")), ["## Maps and copies"], maps_table(load("maps")), ["## Kernels of rows"], row_kernels_table(load("rows")), ["## Scaled sums of vectors"], axpby_table(load("axpby")),
                       ["## Matrix products"], gemm_figures.tables(load("gemm"), load("gemm_h100")), *product_section(), ["## The host"], rows_table(host), COMPILE_CAUSES, ["## Cold compilations"], cold_table(load("cold")),
@@ -588,7 +595,7 @@ def all_figures():
 
 
 def glance():
-    rows = (launch_rows(load("launch"))[:1] + compile_rows(load("compile"))[:1] + cold_rows(load("cold")) + learn_rows(load("learn"))
+    rows = (launch_rows(load("launch"))[:1] + compile_rows(load("compile"))[:1] + cold_rows(load("cold")) + python_rows(load("python_overhead")) + learn_rows(load("learn"))
             + plain_rows(load("plain")) + twins_rows([load("library"), load("learn"), load("plain")]) + reduce_rows(load("reduce")) + scan_rows(load("scan")) + topk_rows(load("topk")) + sort_rows(load("sort")) + collectives_rows(load("collectives")) + maps_rows(load("maps")) + row_kernels_rows(load("rows"))
             + interp_rows(load("interp"))[-2:-1] + compile_time_rows(load("compile_time"))[1:2])
     return paragraphs(bench_table(load("bench")), rows_table(rows))

@@ -30,7 +30,8 @@ struct Key {
 
   size_t hash() const {
     uint64_t h = numbers.size();
-    for (const int64_t n : numbers) h = (h ^ static_cast<uint64_t>(n)) * 0x9e3779b97f4a7c15u, h ^= h >> 29;
+    for (const int64_t n : numbers)
+      h = (h ^ static_cast<uint64_t>(n)) * 0x9e3779b97f4a7c15u, h ^= h >> 29;
     return h;
   }
   bool operator==(const Key& other) const {
@@ -53,10 +54,11 @@ struct KeyHash {
 // How it is launched.
 struct Plan {
   void* call = nullptr;
-  nb::object owner;                // keeps the call
-  std::vector<int> order;          // of each pointer: the tensor given, or ~i for the i-th that is made
+  nb::object owner;        // keeps the call
+  std::vector<int> order;  // of each pointer: the tensor given, or ~i for the i-th that is made
   std::vector<nb::object> makers;  // each makes a tensor
-  std::vector<nb::object> makers_here;  // likewise, where its device is the current one; may be empty
+  std::vector<nb::object>
+      makers_here;  // likewise, where its device is the current one; may be empty
 };
 
 int64_t to_number(const nb::object& number) {
@@ -73,7 +75,8 @@ nb::object checked(PyObject* object) {
 // Of what every version of Python has.
 nb::object call_method(nb::handle object, const nb::object& name) {
   PyObject* const arguments[] = {object.ptr()};
-  return checked(PyObject_VectorcallMethod(name.ptr(), arguments, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
+  return checked(PyObject_VectorcallMethod(name.ptr(), arguments,
+                                           1 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
 }
 
 // The calls of one operation.
@@ -83,8 +86,10 @@ class Calls {
   Calls& operator=(const Calls&) = delete;
   // `tensor_types`: whose data lies at data_ptr(); `raw_stream(device)`: torch's current stream; `fail(text)` raises.
   Calls(uintptr_t launch, nb::tuple tensor_types, nb::object raw_stream, nb::object fail)
-      : launch_(reinterpret_cast<Launch>(launch)), types_(std::move(tensor_types)),
-        raw_stream_(std::move(raw_stream)), fail_(std::move(fail)) {}
+      : launch_(reinterpret_cast<Launch>(launch)),
+        types_(std::move(tensor_types)),
+        raw_stream_(std::move(raw_stream)),
+        fail_(std::move(fail)) {}
 
   // The number of the thread's current device, by current().
   void set_current_device(nb::object current) { current_device_ = std::move(current); }
@@ -101,31 +106,34 @@ class Calls {
     made.reserve(plan->makers.size());
     std::vector<void*> pointers;
     pointers.reserve(plan->order.size());
-    const bool here = !plan->makers_here.empty() && to_number(checked(PyObject_CallNoArgs(current_device_.ptr()))) == device_;
+    const bool here = !plan->makers_here.empty() &&
+                      to_number(checked(PyObject_CallNoArgs(current_device_.ptr()))) == device_;
     for (const nb::object& maker : here ? plan->makers_here : plan->makers) {
       made.push_back(checked(PyObject_CallNoArgs(maker.ptr())));
     }
     for (const int place : plan->order) {
-      pointers.push_back(place >= 0 ? addresses_[static_cast<size_t>(place)] : address_of(made[static_cast<size_t>(~place)]));
+      pointers.push_back(place >= 0 ? addresses_[static_cast<size_t>(place)]
+                                    : address_of(made[static_cast<size_t>(~place)]));
     }
     const nb::int_ number(device_);
     PyObject* const of_device[] = {nullptr, number.ptr()};
-    const nb::object stream =
-        checked(PyObject_Vectorcall(raw_stream_.ptr(), of_device + 1, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
+    const nb::object stream = checked(PyObject_Vectorcall(
+        raw_stream_.ptr(), of_device + 1, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
     const auto handle = static_cast<uintptr_t>(to_number(stream));
     const char* const error = launch_(plan->call, pointers.data(), reinterpret_cast<void*>(handle));
     if (error != nullptr) fail_(error);
     if (made.size() == 1) return made[0];
     nb::object results = checked(PyTuple_New(static_cast<Py_ssize_t>(made.size())));
     for (size_t i = 0; i < made.size(); ++i) {
-      if (PyTuple_SetItem(results.ptr(), static_cast<Py_ssize_t>(i), made[i].release().ptr()) != 0) nb::raise_python_error();
+      if (PyTuple_SetItem(results.ptr(), static_cast<Py_ssize_t>(i), made[i].release().ptr()) != 0)
+        nb::raise_python_error();
     }
     return results;
   }
 
   // `order`: as in Plan. False where such arrays cannot take the short way.
-  bool add(nb::tuple arrays, nb::dict named, uintptr_t call, nb::object owner, nb::list order, nb::list makers,
-           nb::list makers_here) {
+  bool add(nb::tuple arrays, nb::dict named, uintptr_t call, nb::object owner, nb::list order,
+           nb::list makers, nb::list makers_here) {
     Key key;
     addresses_.clear();
     device_ = -1;
@@ -149,19 +157,23 @@ class Calls {
   bool is_tensor(nb::handle x) const {
     const size_t count = nb::len(types_);
     for (size_t i = 0; i < count; ++i) {
-      if (reinterpret_cast<PyObject*>(Py_TYPE(x.ptr())) == PyTuple_GetItem(types_.ptr(), static_cast<Py_ssize_t>(i))) return true;
+      if (reinterpret_cast<PyObject*>(Py_TYPE(x.ptr())) ==
+          PyTuple_GetItem(types_.ptr(), static_cast<Py_ssize_t>(i)))
+        return true;
     }
     return false;
   }
 
   void* address_of(nb::handle x) const {
-    return reinterpret_cast<void*>(static_cast<uintptr_t>(to_number(call_method(x, names_.data_ptr))));
+    return reinterpret_cast<void*>(
+        static_cast<uintptr_t>(to_number(call_method(x, names_.data_ptr))));
   }
 
   void append(nb::handle tuple, std::vector<int64_t>& numbers) const {
     const Py_ssize_t count = PyTuple_Size(tuple.ptr());
     numbers.push_back(count);
-    for (Py_ssize_t i = 0; i < count; ++i) numbers.push_back(PyLong_AsLongLong(PyTuple_GetItem(tuple.ptr(), i)));
+    for (Py_ssize_t i = 0; i < count; ++i)
+      numbers.push_back(PyLong_AsLongLong(PyTuple_GetItem(tuple.ptr(), i)));
   }
 
   // Puts what a tensor is into the key, and its address aside; false where it is none of a GPU, or not on the others' GPU.
@@ -171,7 +183,8 @@ class Calls {
     device_ = device;
     key.numbers.push_back(device);
     // Element types are objects of which there is one each.
-    key.numbers.push_back(static_cast<int64_t>(reinterpret_cast<uintptr_t>(checked(PyObject_GetAttr(x.ptr(), names_.dtype.ptr())).ptr())));
+    key.numbers.push_back(static_cast<int64_t>(
+        reinterpret_cast<uintptr_t>(checked(PyObject_GetAttr(x.ptr(), names_.dtype.ptr())).ptr())));
     append(checked(PyObject_GetAttr(x.ptr(), names_.shape.ptr())), key.numbers);
     append(call_method(x, names_.stride), key.numbers);
     addresses_.push_back(address_of(x));
@@ -194,7 +207,8 @@ class Calls {
         if (!describe_tensor(value, key)) return false;
         continue;
       }
-      if (PyLong_Check(value) == 0 && PyFloat_Check(value) == 0 && PyUnicode_Check(value) == 0) return false;
+      if (PyLong_Check(value) == 0 && PyFloat_Check(value) == 0 && PyUnicode_Check(value) == 0)
+        return false;
       key.numbers.push_back(PyObject_Hash(value));
       key.settings.push_back(nb::borrow(value));
     }
