@@ -70,17 +70,12 @@ inline Argument pointer_argument(uint64_t address) {
   return {.bits = address, .end = UINT64_MAX, .rank = 1};
 }
 
-// A tensor: its address on the device, `rank` extents and strides in elements, and the bytes of
-// memory behind the address; -1: not known. The arrays must outlive the launch.
-[[gnu::always_inline]] inline Argument tensor_argument(uint64_t address, const int64_t* extents,
-                                                       const int64_t* strides, int rank,
-                                                       int element_bytes,
-                                                       int64_t capacity_bytes = -1) {
-  Argument a{.bits = address,
-             .extents = extents,
-             .strides = strides,
-             .capacity_bytes = capacity_bytes,
-             .rank = rank};
+// Measures a tensor of any extents and strides: what tensor_argument() does for unusual ones.
+inline void measure_tensor(Argument& a, int element_bytes) {
+  const uint64_t address = a.bits;
+  const int64_t capacity_bytes = a.capacity_bytes;
+  const int rank = a.rank;
+  const int64_t *const extents = a.extents, *const strides = a.strides;
   // The least and greatest offset, in elements.
   int64_t low = 0, high = 0;
   bool empty = false, negative = false, huge = false;
@@ -95,7 +90,7 @@ inline Argument pointer_argument(uint64_t address) {
   }
   if (empty || negative) {
     a.sound = !negative;
-    return a;
+    return;
   }
   a.fits32 = !huge && low == 0 && high <= ir::kLargestOffset32;
   int64_t before = 0, behind = 0;  // bytes
@@ -111,6 +106,42 @@ inline Argument pointer_argument(uint64_t address) {
   const bool within = before == 0 && behind <= capacity_bytes;
   const bool aligned = (address & static_cast<uint64_t>(element_bytes - 1)) == 0;
   a.sound = address != 0 && aligned && (capacity_bytes < 0 || (within && !huge));
+}
+
+// A tensor: its address on the device, `rank` extents and strides in elements, and the bytes of
+// memory behind the address; -1: not known. The arrays must outlive the launch.
+[[gnu::always_inline]] inline Argument tensor_argument(uint64_t address, const int64_t* extents,
+                                                       const int64_t* strides, int rank,
+                                                       int element_bytes,
+                                                       int64_t capacity_bytes = -1) {
+  Argument a{.bits = address,
+             .extents = extents,
+             .strides = strides,
+             .capacity_bytes = capacity_bytes,
+             .rank = rank};
+  // Where no number has more than 26 bits, nothing below overflows, and no stride is negative.
+  constexpr uint64_t kSmall = uint64_t{1} << 26;
+  constexpr int kMostModes = 8;
+  uint64_t all = 0;
+  bool empty = false;
+  int64_t high = 0;
+  for (int dim = 0; dim < rank; ++dim) {
+    all |= static_cast<uint64_t>(extents[dim]) | static_cast<uint64_t>(strides[dim]);
+    empty |= extents[dim] == 0;
+    high += static_cast<int64_t>((static_cast<uint64_t>(extents[dim]) - 1) *
+                                 static_cast<uint64_t>(strides[dim]));
+  }
+  const uint64_t bytes = (static_cast<uint64_t>(high) + 1) * static_cast<uint64_t>(element_bytes);
+  if (empty || all >= kSmall || rank > kMostModes || address > UINT64_MAX - bytes) [[unlikely]] {
+    measure_tensor(a, element_bytes);
+    return a;
+  }
+  a.fits32 = high <= ir::kLargestOffset32;
+  a.begin = address;
+  a.end = address + bytes;
+  const bool aligned = (address & static_cast<uint64_t>(element_bytes - 1)) == 0;
+  a.sound = address != 0 && aligned &&
+            (capacity_bytes < 0 || bytes <= static_cast<uint64_t>(capacity_bytes));
   return a;
 }
 

@@ -1,7 +1,6 @@
 #include "heddle/runtime/argument_facts.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -16,19 +15,8 @@ namespace {
 using ir::Fact;
 using ir::FactKind;
 
-// Both inlined: every launch asks.
-inline bool may_overlap(const Argument& a, const Argument& b) {
+bool may_overlap(const Argument& a, const Argument& b) {
   return a.begin < b.end && b.begin < a.end;
-}
-
-[[gnu::always_inline]] inline bool overlaps_written(int index,
-                                                    absl::Span<const ir::ParamInfo> params,
-                                                    Arguments arguments) {
-  for (int i = 0; i < static_cast<int>(params.size()); ++i) {
-    if (i == index || !params[i].type.is_view() || params[i].type.read_only) continue;
-    if (may_overlap(arguments[index], arguments[i])) return true;
-  }
-  return false;
 }
 
 // The arguments of a launch, of which everything is known.
@@ -53,15 +41,12 @@ int64_t fact_value(Fact fact, absl::Span<const ir::ParamInfo> params, Arguments 
   return fact_value_of(fact, KnownArguments{params, arguments}, kWidestAccess);
 }
 
-bool match_exactly(absl::Span<const ir::Guard> guards, absl::Span<const ir::ParamInfo> params,
-                   Arguments arguments) {
-  const KnownArguments known{params, arguments};
-  for (const ir::Guard& guard : guards) {
-    // Code of narrower accesses does not ask for more.
-    const int64_t widest_access = std::max(kLargestDivisor, guard.value);
-    if (fact_value_of(guard.fact, known, widest_access) != guard.value) return false;
+bool overlaps_written(int index, absl::Span<const ir::ParamInfo> params, Arguments arguments) {
+  for (int i = 0; i < static_cast<int>(params.size()); ++i) {
+    if (i == index || !params[i].type.is_view() || params[i].type.read_only) continue;
+    if (may_overlap(arguments[index], arguments[i])) return true;
   }
-  return true;
+  return false;
 }
 
 std::vector<ir::Guard> all_facts(absl::Span<const ir::ParamInfo> params, Arguments arguments,
@@ -83,20 +68,6 @@ bool satisfies(const ir::Guard& guard, int64_t value) {
       return guard.value == ir::info(FactKind::kExtent).unknown || value == guard.value;
   }
   check_failed(__FILE__, __LINE__, "guard.fact.kind", "unknown fact");
-}
-
-void pack_arguments(const ir::ParamLayout& layout, Arguments arguments, std::byte* block) {
-  for (const ir::ParamSlot& slot : layout.slots) {
-    const Argument& argument = arguments[slot.param];
-    const bool of_layout = slot.kind == ir::SlotKind::kExtent || slot.kind == ir::SlotKind::kStride;
-    const int64_t* const layout_words =
-        slot.kind == ir::SlotKind::kExtent ? argument.extents : argument.strides;
-    const uint64_t word = of_layout ? static_cast<uint64_t>(layout_words[slot.dim]) : argument.bits;
-    // Little-endian, as every host of CUDA is: the low bytes are the narrow value. Whole words are
-    // cheaper than the slot's own size, and the slots follow each other: the next one, or the
-    // slack, takes what is too much.
-    std::memcpy(block + slot.offset, &word, sizeof(word));
-  }
 }
 
 namespace {

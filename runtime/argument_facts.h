@@ -1,14 +1,12 @@
-// What holds of a launch's arguments: facts, guards, soundness; and the parameter block.
+// What holds of a launch's arguments: facts, guards, soundness.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "absl/types/span.h"
 #include "heddle/ir/kernel_source.h"
-#include "heddle/ir/launch/abi.h"
 #include "heddle/ir/status.h"
 #include "heddle/runtime/argument.h"
 #include "heddle/runtime/backend.h"
@@ -22,18 +20,12 @@ int64_t fact_value(ir::Fact fact, absl::Span<const ir::ParamInfo> params, Argume
 std::vector<ir::Guard> all_facts(absl::Span<const ir::ParamInfo> params, Arguments arguments,
                                  const ir::Target& target);
 
-// Whether all facts have the very values that a variant was compiled for: what a launch asks first.
-bool match_exactly(absl::Span<const ir::Guard> guards, absl::Span<const ir::ParamInfo> params,
-                   Arguments arguments);
+// Whether an argument shares memory with another one that the kernel writes.
+bool overlaps_written(int index, absl::Span<const ir::ParamInfo> params, Arguments arguments);
 
 // Whether code that relies on `guard` may run where the fact has this value: a larger alignment or
 // divisor is as good, more knowledge never hurts, an extent must be the very one.
 bool satisfies(const ir::Guard& guard, int64_t value);
-
-// Writes the arguments into a parameter block of layout.bytes bytes, which must have room for
-// kPackSlack bytes more. Bytes between the arguments are unspecified.
-inline constexpr int kPackSlack = 8;
-void pack_arguments(const ir::ParamLayout& layout, Arguments arguments, std::byte* block);
 
 // Whether check_arguments would find nothing: the same tests, and no text.
 bool arguments_are_sound(absl::Span<const ir::ParamInfo> params, Arguments arguments);

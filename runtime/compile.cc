@@ -13,6 +13,7 @@
 #include "heddle/runtime/compile_option_text.h"
 #include "heddle/runtime/dump.h"
 #include "heddle/runtime/launch_limits.h"
+#include "heddle/runtime/specialize.h"
 #include "heddle/runtime/stopwatch_internal.h"
 
 namespace heddle::runtime {
@@ -193,7 +194,16 @@ StatusOr<std::shared_ptr<const Compilation>> compile_source(
     std::shared_ptr<const Compilation>* partial) {
   const StatusOr<CompileOptions> resolved = with_environment(asked);
   if (!resolved.ok()) return resolved.status();
-  const CompileOptions& options = *resolved;
+  CompileOptions options = *resolved;
+  if (options.assembler == Assembler::kDriver) {
+    if (!options.ptxas_flags.empty()) {
+      return InvalidArgumentError(
+          absl::StrCat(describe(source), ": the driver takes no flags of ptxas, such as ",
+                       options.ptxas_flags[0], "; fix: leave them out, or another assembler"));
+    }
+    // Of a program that did not ask for the driver: HEDDLE_OPTIONS leaves what it makes to the launch.
+    if (asked.assembler != Assembler::kDriver) options.stage = std::min(options.stage, Stage::kPtx);
+  }
   if (Status s = check_dump_stages(options.keep); !s.ok()) return s;
   specialization.block = options.block;
   specialization.cluster = options.cluster;

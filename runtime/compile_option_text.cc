@@ -29,6 +29,7 @@ struct Word {
   string_view word;
   E value;
 };
+constexpr string_view kSwitchValues = "off|on";
 constexpr Word<bool> kSwitch[] = {{"off", false}, {"on", true}};
 constexpr Word<codegen::Assembler> kAssemblers[] = {{"any", codegen::Assembler::kAny},
                                                     {"library", codegen::Assembler::kLibrary},
@@ -98,21 +99,21 @@ using O = CompileOptions;
 constexpr std::array kRows = {
     text_row<&O::target>("gpu-arch", "TARGET", "the architecture; unset: the device's"),
     text_row<&O::passes>("passes", "LEVEL,NAME,...", "the passes that run ('heddle passes')"),
-    word_row<&O::device_checks, kSwitch>("device-checks", "off|on",
+    word_row<&O::device_checks, kSwitch>("device-checks", kSwitchValues,
                                          "check every access in the kernel, by assertions"),
     word_row<&O::assembler, kAssemblers>("assembler", "any|library|ptxas|driver",
                                          "who makes machine code of the PTX"),
     number_row<&O::opt_level, 3>("opt-level", "0|1|2|3", "of ptxas"),
     number_row<&O::max_registers, 255>("max-registers", "N",
                                        "of a thread, up to 255; 0: as many as the block allows"),
-    word_row<&O::line_info, kSwitch>("line-info", "off|on",
+    word_row<&O::line_info, kSwitch>("line-info", kSwitchValues,
                                      "let profilers and debuggers show the kernel's C++ lines"),
     CompileOptionText{"ptxas-flags", "FLAG,...",
                       "further flags of ptxas, of those that it may have", &print_flags,
                       &read_flags},
     text_row<&O::ptxas_path>("ptxas", "FILE", "the program; unset: looked for"),
     text_row<&O::ptx_library_path>("ptx-library", "FILE", "the library; unset: looked for"),
-    word_row<&O::allow_slow_wgmma, kSwitch>("allow-slow-wgmma", "off|on",
+    word_row<&O::allow_slow_wgmma, kSwitch>("allow-slow-wgmma", kSwitchValues,
                                             "take kernels whose wgmmas ptxas has made slow"),
     word_row<&O::disk_cache, kCachings>("cache", "off|use|renew",
                                         "the user's cache of assembled kernels"),
@@ -171,7 +172,8 @@ StatusOr<std::vector<Assignment>> parse(string_view text) {
         kRows, [&](const CompileOptionText& known) { return known.name == parts.first; });
     if (row == kRows.end()) return unknown(parts.first);
     const bool has_value = parts.first.size() < option.size();
-    assignments.push_back({row, std::string(has_value ? parts.second : "on")});
+    const bool is_switch = row->values == kSwitchValues;
+    assignments.push_back({row, std::string(has_value ? parts.second : is_switch ? "on" : "")});
   }
   return assignments;
 }
@@ -206,7 +208,9 @@ std::string print_compile_options(const CompileOptions& options) {
   for (const CompileOptionText& row : kRows) {
     const std::string value = row.print(options);
     if (value == row.print({})) continue;
-    const char* const quote = absl::c_any_of(value, absl::ascii_isspace) ? "'" : "";
+    const bool plain = absl::c_none_of(
+        value, [](char c) { return absl::ascii_isspace(c) || c == '"' || c == '\''; });
+    const char* const quote = plain ? "" : absl::StrContains(value, '\'') ? "\"" : "'";
     texts.push_back(absl::StrCat("--", row.name, "=", quote, value, quote));
   }
   return absl::StrJoin(texts, " ");

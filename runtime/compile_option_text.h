@@ -29,11 +29,11 @@ struct CompileOptionText {
 // Every option that text can have. Blocks, clusters, stages and watched pipelines are for programs.
 absl::Span<const CompileOptionText> compile_option_texts();
 
-// Reads `--name=value`, with blanks between options; a value may stand in single or double quotes, and is "on" where none is given.
+// Reads `--name=value`, with blanks between options; a value may stand in single or double quotes, and of a switch is "on" where none is given.
 // kInvalidArgument for an unknown name, with the nearest one, and for values that are wrong; `options` is then unchanged.
 Status read_compile_options(absl::string_view text, CompileOptions& options);
 
-// Those that are not at their defaults, as read_compile_options takes them.
+// Those that are not at their defaults, as read_compile_options takes them; but for values with quotes of both kinds.
 std::string print_compile_options(const CompileOptions& options);
 
 // `options` with the values of HEDDLE_OPTIONS for what they leave at its default. kInvalidArgument names the variable.

@@ -70,13 +70,14 @@ void say_ptx_never_came() {
       "does not need; 'heddle dump KERNEL --stage ptx' shows it without a GPU");
 }
 
-// Where files of one compilation go: "k", "k.1", … in one process, whatever was there before.
-std::string take_stem(const std::string& name) {
+// Where files of one compilation go: "k", "k.1", … of a folder in one process, whatever was there before.
+std::string take_stem(const std::string& folder, const std::string& name) {
   static std::mutex& mutex = *new std::mutex;
   static auto& taken = *new std::set<std::string>;
   const std::lock_guard<std::mutex> lock(mutex);
   std::string stem = name;
-  for (int i = 1; !taken.insert(stem).second; ++i) stem = absl::StrCat(name, ".", i);
+  for (int i = 1; !taken.insert(absl::StrCat(folder, "/", stem)).second; ++i)
+    stem = absl::StrCat(name, ".", i);
   return stem;
 }
 
@@ -110,7 +111,7 @@ bool Dumps::wanted(absl::string_view stage) const {
 void Dumps::show(absl::string_view suffix, absl::string_view text, bool binary) {
   if (suffix == kPtx) ptx_shown.store(true);
   if (!folder_.empty()) {
-    if (stem_.empty()) stem_ = take_stem(absl::StrCat(kernel_, ".", arch_));
+    if (stem_.empty()) stem_ = take_stem(folder_, absl::StrCat(kernel_, ".", arch_));
     std::error_code ignored;  // what cannot be made cannot be written to
     std::filesystem::create_directories(folder_, ignored);
     std::ofstream file(absl::StrCat(folder_, "/", stem_, ".", suffix), std::ios::binary);

@@ -38,7 +38,8 @@ Executable::Executable(std::shared_ptr<Backend> backend,
                        std::shared_ptr<const Compilation> compilation)
     : backend_(std::move(backend)),
       compilation_(std::move(compilation)),
-      site_(compilation_->name, compilation_->place.file, compilation_->place.line) {}
+      site_(compilation_->name, compilation_->place.file, compilation_->place.line),
+      plan_(compilation_->guards, compilation_->params, compilation_->layout) {}
 
 CompileOptions Executable::options_for(const Backend& backend, CompileOptions options) {
   // Of what is wrong with the environment compiling speaks.
@@ -76,15 +77,13 @@ StatusOr<std::unique_ptr<Executable>> Executable::load(
   return executable;
 }
 
-bool Executable::matches_exactly(Arguments arguments) const {
-  return match_exactly(compilation_->guards, compilation_->params, arguments);
-}
+bool Executable::matches_exactly(Arguments arguments) const { return plan_.fits(arguments); }
 
 Status Executable::launch(const Stream& stream, const LaunchShape& shape,
                           Arguments arguments) const {
   // Few kernels have more than some tens of arguments: the block then lies on the stack.
   absl::FixedArray<std::byte, 512> block(compilation_->layout.bytes + kPackSlack);
-  pack_arguments(compilation_->layout, arguments, block.data());
+  plan_.pack(arguments, block.data());
   LaunchShape full = shape;
   if (compilation_->at_launch.concerns(shape.grid.x)) {
     ir::LaunchDims dims{.grid = shape.grid, .block = shape.block};

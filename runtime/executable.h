@@ -7,7 +7,7 @@
 
 #include "heddle/ir/interp/interpreter.h"
 #include "heddle/ir/status.h"
-#include "heddle/runtime/argument_facts.h"
+#include "heddle/runtime/argument_plan.h"
 #include "heddle/runtime/compile.h"
 #include "heddle/runtime/cuda/module.h"
 #include "heddle/runtime/device.h"
@@ -43,6 +43,7 @@ class Executable {
   std::shared_ptr<Backend> backend_;
   std::shared_ptr<const Compilation> compilation_;
   LaunchSite site_;
+  ArgumentPlan plan_;
   std::optional<Function> function_;            // cuda
   std::optional<ir::interp::Program> program_;  // interp
   bool may_wait_ = false;                       // for the launch before, likewise

@@ -28,7 +28,9 @@ StatusOr<std::shared_ptr<const Compilation>> compile_for(const ir::KernelSource&
       compile_source(source, specialize(source, arguments, target), options, &partial);
   const StatusCode code = compilation.status().code();
   const bool ptxas_missing = code == StatusCode::kNotFound || code == StatusCode::kUnimplemented;
-  if (partial == nullptr || !ptxas_missing) return compilation;
+  // What is asked for is taken or refused.
+  const bool any = partial != nullptr && partial->options.assembler == Assembler::kAny;
+  if (!any || !ptxas_missing) return compilation;
   say_driver_assembles(compilation.status());
   return partial;
 }

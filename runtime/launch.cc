@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/check.h"
 #include "heddle/ir/wording.h"
+#include "heddle/runtime/argument_facts.h"
 #include "heddle/runtime/compile.h"
 #include "heddle/runtime/kernel_cache.h"
 #include "heddle/runtime/operation/dry_run.h"
@@ -157,11 +158,17 @@ StatusOr<CompiledKernel> compile(const ir::KernelSource& source, const Signature
 
 Status launch(const Stream& stream, const ir::KernelSource& source, const LaunchShape& shape,
               Arguments arguments) {
+  return launch_typed(stream, source, shape, arguments,
+                      arguments_are_sound(source.params(), arguments));
+}
+
+Status launch_typed(const Stream& stream, const ir::KernelSource& source, const LaunchShape& shape,
+                    Arguments arguments, bool sound) {
   const Backend* const backend = stream.backend().get();
   if (backend == nullptr) return moved_from("a Stream");
   KernelCache& cache = KernelCache::of(source);
   // On every launch, since a variant that fits says nothing of null pointers.
-  if (!arguments_are_sound(source.params(), arguments)) {
+  if (!sound) {
     return check_arguments(describe(source), source.params(), arguments, *backend);
   }
   const Executable* executable = cache.find(backend, shape, arguments);

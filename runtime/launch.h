@@ -73,6 +73,9 @@ StatusOr<CompiledKernel> compile(const ir::KernelSource& source, const Signature
 // Launches a kernel with arguments as data; compiles it first where no variant fits them.
 Status launch(const Stream& stream, const ir::KernelSource& source, const LaunchShape& shape,
               Arguments arguments);
+// Likewise, of arguments that are known to be of the parameters' kinds and, where `sound`, to be sound.
+Status launch_typed(const Stream& stream, const ir::KernelSource& source, const LaunchShape& shape,
+                    Arguments arguments, bool sound);
 
 // The arguments of a typed launch, leaf by leaf.
 template <class... P>
@@ -87,6 +90,12 @@ class PackedArguments {
   }
   // As data; valid as long as this object.
   operator Arguments() const { return {arguments_, kLeaves}; }
+  // Whether a launch can take all of them.
+  bool sound() const {
+    bool all = true;
+    for (int i = 0; i < kLeaves; ++i) all &= arguments_[i].sound;
+    return all;
+  }
 
  private:
   static constexpr int kLeaves = heddle::Kernel<P...>::kLeaves;
@@ -140,8 +149,8 @@ Status launch_kernel(const runtime::Stream& stream, const Kernel<P...>& kernel,
                      const LaunchShape& shape,
                      const typename detail::ParamTraits<P>::Host&... args) {
   if (!kernel.valid()) return runtime::moved_from("a Kernel");
-  return runtime::launch(stream, kernel.source(), shape,
-                         runtime::PackedArguments<P...>(stream, args...));
+  const runtime::PackedArguments<P...> packed(stream, args...);
+  return runtime::launch_typed(stream, kernel.source(), shape, packed, packed.sound());
 }
 
 // What Kernel::compile() calls.

@@ -1,10 +1,11 @@
 #include "heddle/runtime/launch_limits.h"
 
 #include <algorithm>
-#include <cstring>
+#include <mutex>
+#include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "heddle/ir/wording.h"
 
 namespace heddle::runtime {
@@ -12,18 +13,6 @@ namespace {
 
 // Clusters of more blocks do not exist on any device.
 constexpr int64_t kMaxClusterBlocks = 16;
-
-// Copies text into `words` 64-bit words, cut to leave a NUL. Paths lose their beginning.
-void pack(absl::string_view text, bool keep_end, uint64_t* to, size_t words) {
-  const size_t room = words * sizeof(uint64_t) - 1;
-  if (text.size() > room) text = keep_end ? text.substr(text.size() - room) : text.substr(0, room);
-  std::memcpy(to, text.data(), text.size());
-}
-
-std::string unpack(const uint64_t* from, size_t words) {
-  const char* text = reinterpret_cast<const char*>(from);
-  return std::string(text, strnlen(text, words * sizeof(uint64_t)));
-}
 
 bool within(int64_t value, int64_t limit) {
   // One comparison: what is below 1 wraps to something huge.
@@ -63,19 +52,19 @@ const char* fix_for(const Extent& extent) {
 }  // namespace
 
 LaunchSite::LaunchSite(std::string kernel, std::string file, int line)
-    : kernel_(std::move(kernel)), file_(std::move(file)), line_(line) {
-  pack(kernel_, /*keep_end=*/false, digest_.data(), kNameWords);
-  pack(file_, /*keep_end=*/true, digest_.data() + kNameWords, kFileWords);
-}
+    : LaunchSite(keep({std::move(kernel), std::move(file), line})) {}
 
-LaunchSite LaunchSite::from_digest(const Digest& digest, int line) {
-  return LaunchSite(unpack(digest.data(), kNameWords),
-                    unpack(digest.data() + kNameWords, kFileWords), line);
+const LaunchSite::Text* LaunchSite::keep(Text text) {
+  // Never destroyed: a context that is lost may be asked while the program ends.
+  static std::mutex& mutex = *new std::mutex;
+  static std::set<Text>& kept = *new std::set<Text>;
+  const std::lock_guard<std::mutex> lock(mutex);
+  return &*kept.insert(std::move(text)).first;
 }
 
 std::string LaunchSite::describe() const {
-  if (file_.empty()) return absl::StrCat("kernel '", kernel_, "'");
-  return absl::StrCat("kernel '", kernel_, "' (", file_, ":", line_, ")");
+  if (file().empty()) return absl::StrCat("kernel '", kernel(), "'");
+  return absl::StrCat("kernel '", kernel(), "' (", file(), ":", line(), ")");
 }
 
 std::string describe(const LaunchShape& shape) {

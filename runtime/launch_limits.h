@@ -4,8 +4,7 @@
 //   Status status = check_launch_limits(device.info(), shape, site);
 #pragma once
 
-#include <array>
-#include <cstddef>
+#include <compare>
 #include <cstdint>
 #include <string>
 
@@ -15,33 +14,38 @@
 
 namespace heddle::runtime {
 
-// Which kernel a launch runs and where it was defined, for error messages. Made once per kernel and
-// passed to each launch, which keeps a bounded copy, so it need not outlive the launch.
+// Which kernel a launch runs and where it was defined, for error messages. A pointer to a text that is kept once for the process, so
+// that a fault can name a launch whose kernel is gone.
 class LaunchSite {
  public:
   // `file` may be empty and `line` 0 when the place is unknown.
   LaunchSite(std::string kernel, std::string file, int line);
 
-  const std::string& kernel() const { return kernel_; }
-  const std::string& file() const { return file_; }
-  int line() const { return line_; }
+  // What it was made of.
+  const std::string& kernel() const { return text_->kernel; }
+  const std::string& file() const { return text_->file; }
+  int line() const { return text_->line; }
 
   // "kernel 'row_sum' (row_sum.cc:14)"
   std::string describe() const;
 
-  // Name and the end of the path as NUL-terminated words, cut to fit: what a launch copies.
-  static constexpr size_t kNameWords = 6;
-  static constexpr size_t kFileWords = 6;
-  using Digest = std::array<uint64_t, kNameWords + kFileWords>;
-  const Digest& digest() const { return digest_; }
-  // The site of a digest, with a line.
-  static LaunchSite from_digest(const Digest& digest, int line);
+  // As a word, and back.
+  uint64_t word() const { return reinterpret_cast<uintptr_t>(text_); }
+  static LaunchSite of_word(uint64_t word) {
+    return LaunchSite(reinterpret_cast<const Text*>(static_cast<uintptr_t>(word)));
+  }
 
  private:
-  std::string kernel_;
-  std::string file_;
-  int line_;
-  Digest digest_{};
+  struct Text {
+    std::string kernel, file;
+    int line;
+    auto operator<=>(const Text&) const = default;
+  };
+  explicit LaunchSite(const Text* text) : text_(text) {}
+  // The one that is kept.
+  static const Text* keep(Text text);
+
+  const Text* text_;
 };
 
 // "grid 8x1x1, block 512x1x1", with cluster and dynamic shared memory where there are any.

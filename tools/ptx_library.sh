@@ -17,10 +17,13 @@ archive=$1 out=$2
 functions=(GetVersion Create Destroy Compile GetCompiledProgramSize GetCompiledProgram
   GetErrorLogSize GetErrorLog GetInfoLogSize GetInfoLog)
 part=$out.$$.part
-trap 'rm -f "$part" "$part.map"' EXIT
+trap 'rm -f "$part" "$part".*' EXIT
+# A program may end while a thread is in the library: what it would free then it leaves to the system.
+echo 'int __cxa_atexit(void (*f)(void*), void* a, void* d) { (void)f; (void)a; (void)d; return 0; }' >"$part.c"
+"${CC:-cc}" -c -fPIC -o "$part.o" "$part.c"
 echo '{ global: nvPTXCompiler*; local: *; };' >"$part.map"
 # Its own functions alone, whatever others of the same name the program has.
-"${CC:-cc}" -shared -o "$part" "${functions[@]/#/-Wl,-u,nvPTXCompiler}" "$archive" \
+"${CC:-cc}" -shared -o "$part" "${functions[@]/#/-Wl,-u,nvPTXCompiler}" "$part.o" "$archive" \
   -Wl,--gc-sections -Wl,-Bsymbolic "-Wl,--version-script=$part.map" -Wl,--strip-debug \
   "-Wl,-soname,libnvptxcompiler.so" -lpthread -ldl -lm
 mv "$part" "$out"

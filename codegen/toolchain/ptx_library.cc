@@ -2,21 +2,27 @@
 
 #include <dlfcn.h>
 #include <fenv.h>
+#include <locale.h>
 #include <pthread.h>
 #include <signal.h>
 
-#include <cerrno>
 #include <condition_variable>
+#include <cstring>
+#include <exception>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "heddle/codegen/toolchain/tool_path.h"
 
 namespace heddle::codegen {
 namespace {
@@ -43,7 +49,7 @@ struct Api {
   int (*info_log)(Handle handle, char* text);
 };
 
-StatusOr<Api> load(const std::string& path) {
+StatusOr<Api> load_new(const std::string& path) {
   // Never unloaded: a thread that was left behind may be in it.
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
@@ -71,6 +77,27 @@ StatusOr<Api> load(const std::string& path) {
   return FailedPreconditionError(absl::StrCat(path, " is no PTX compiler: it lacks ", lacks));
 }
 
+// The library at a path, loaded once. What is loaded stays in the place of a file that replaces it: then there is no such library any
+// more, until the program starts again.
+StatusOr<Api> load(const std::string& path) {
+  struct Loaded {
+    FileIdentity file;
+    Api api;
+  };
+  static std::mutex& mutex = *new std::mutex;
+  static auto& known = *new std::map<std::string, Loaded>;
+  const std::optional<FileIdentity> file = FileIdentity::of(path);
+  const std::lock_guard lock(mutex);
+  if (const auto found = known.find(path); found != known.end()) {
+    if (file == found->second.file) return found->second.api;
+    return FailedPreconditionError(
+        absl::StrCat(path, " was replaced after this program had loaded it; start it again"));
+  }
+  StatusOr<Api> api = load_new(path);
+  if (api.ok() && file) known.emplace(path, Loaded{*file, *api});
+  return api;
+}
+
 std::string version_text(const Api& api) {
   unsigned major = 0, minor = 0;
   if (api.version(&major, &minor) != kSuccess) return "";
@@ -96,6 +123,8 @@ std::string read(Api::Handle handle, int (*size)(Api::Handle, size_t*),
   if (size(handle, &bytes) != kSuccess) return "";
   std::string text(bytes, '\0');
   if (bytes > 0 && get(handle, text.data()) != kSuccess) return "";
+  // The size counts the NUL at its end.
+  text.resize(strnlen(text.data(), text.size()));
   return text;
 }
 
@@ -103,6 +132,9 @@ Finished compile(const Job& job) {
   const Api& api = job.api;
   Finished result;
   Api::Handle handle = nullptr;
+  const absl::Cleanup destroy = [&] {
+    if (handle != nullptr) api.destroy(&handle);
+  };
   result.exit_code = api.create(&handle, job.ptx.size(), job.ptx.c_str());
   // As ptxas would say it.
   if (result.exit_code == kInvalidInput) result.standard_error = "ptxas fatal   : the PTX is empty";
@@ -110,7 +142,7 @@ Finished compile(const Job& job) {
   std::vector<const char*> options;
   for (const std::string& option : job.options) options.push_back(option.c_str());
   result.exit_code = api.compile(handle, static_cast<int>(options.size()), options.data());
-  result.standard_error = absl::StrCat(read(handle, api.error_log_size, api.error_log),
+  result.standard_error = absl::StrCat(read(handle, api.error_log_size, api.error_log), "\n",
                                        read(handle, api.info_log_size, api.info_log));
   size_t bytes = 0;
   if (result.exit_code == kSuccess) result.exit_code = api.cubin_size(handle, &bytes);
@@ -118,7 +150,6 @@ Finished compile(const Job& job) {
     result.output_file.resize(bytes);
     result.exit_code = api.cubin(handle, result.output_file.data());
   }
-  api.destroy(&handle);
   return result;
 }
 
@@ -126,7 +157,16 @@ void* work(void* argument) {
   const std::unique_ptr<std::shared_ptr<Job>> owned(static_cast<std::shared_ptr<Job>*>(argument));
   Job& job = **owned;
   fesetenv(FE_DFL_ENV);
-  Finished finished = compile(job);
+  const locale_t plain = newlocale(LC_ALL_MASK, "C", nullptr);
+  uselocale(plain);
+  Finished finished;
+  try {
+    finished = compile(job);
+  } catch (const std::exception&) {  // of allocations
+    finished.exit_code = kOutOfMemory;
+  }
+  uselocale(LC_GLOBAL_LOCALE);
+  freelocale(plain);
   const std::lock_guard lock(job.mutex);
   job.finished = std::move(finished);
   job.done = true;
@@ -155,7 +195,10 @@ Status start(const std::shared_ptr<Job>& job) {
   pthread_t thread;
   const int error = pthread_create(&thread, &attributes, &work, owned.get());
   pthread_attr_destroy(&attributes);
-  if (error != 0) return ErrnoToStatus(error, "a thread for the PTX compiler cannot be started");
+  if (error != 0) {
+    return ResourceExhaustedError(
+        ErrnoToStatus(error, "a thread for the PTX compiler cannot be started").message());
+  }
   owned.release();  // the thread's
   return OkStatus();
 }

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <exception>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -29,19 +31,31 @@ std::vector<StatusOr<T>> run_all(int count, const CompileAllOptions& options,
   std::atomic<int> next{0};
   std::mutex reporting;
   int done = 0;
+  std::exception_ptr thrown;  // by a kernel's lambda or on_done: the caller's, as of compile()
   const auto work = [&] {
-    for (int i = next++; i < count; i = next++) {
-      results[i] = run(i);
-      if (!options.on_done) continue;
+    try {
+      for (int i = next++; i < count; i = next++) {
+        results[i] = run(i);
+        if (!options.on_done) continue;
+        const std::lock_guard lock(reporting);
+        const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+        options.on_done({++done, count, describe(i), results[i]->status(), took.count()});
+      }
+    } catch (...) {
+      next = count;
       const std::lock_guard lock(reporting);
-      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-      options.on_done({++done, count, describe(i), results[i]->status(), took.count()});
+      thrown = std::current_exception();
     }
   };
-  std::vector<std::thread> others(threads_for(options.threads, count) - 1);
-  for (std::thread& other : others) other = std::thread(work);
+  std::vector<std::thread> others;
+  try {
+    for (int i = 1; i < threads_for(options.threads, count); ++i) others.emplace_back(work);
+  } catch (const std::system_error&) {
+    // The system has no more threads: those that there are do the work.
+  }
   work();
   for (std::thread& other : others) other.join();
+  if (thrown != nullptr) std::rethrow_exception(thrown);
   std::vector<StatusOr<T>> all;
   all.reserve(count);
   for (std::optional<StatusOr<T>>& result : results) all.push_back(*std::move(result));

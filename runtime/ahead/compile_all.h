@@ -56,7 +56,8 @@ struct CompileAllOptions {
   std::function<void(const CompileProgress&)> on_done = {};
 };
 
-// Each kernel compiled as compile() does it: a result for each job, in their order. A job that fails stops no other.
+// Each kernel compiled as compile() does it: a result for each job, in their order. A job that fails stops no other; what a kernel's
+// lambda or on_done throws stops all, and is thrown here.
 std::vector<StatusOr<CompiledKernel>> compile_all(absl::Span<const CompileJob> jobs,
                                                   const CompileAllOptions& options = {});
 

@@ -19,17 +19,6 @@ uint64_t pack(const Dim3& dim) {
 
 Dim3 unpack(uint64_t word) { return Dim3(word & 0xFFFFFFFFu, word >> 32 & 0xFFFFu, word >> 48); }
 
-// A cluster is at most 16 blocks each way.
-uint64_t pack(const Dim3& cluster, int line) {
-  return static_cast<uint64_t>(cluster.x) | static_cast<uint64_t>(cluster.y) << 8 |
-         static_cast<uint64_t>(cluster.z) << 16 |
-         static_cast<uint64_t>(static_cast<uint32_t>(line)) << 32;
-}
-
-Dim3 unpack_cluster(uint64_t word) {
-  return Dim3(word & 0xFFu, word >> 8 & 0xFFu, word >> 16 & 0xFFu);
-}
-
 }  // namespace
 
 uint64_t LaunchRing::add(const LaunchSite& site, const LaunchShape& shape, StreamHandle stream) {
@@ -46,9 +35,9 @@ uint64_t LaunchRing::add(const LaunchSite& site, const LaunchShape& shape, Strea
   slot.words[word++].store(static_cast<uint64_t>(stream), kWrite);
   slot.words[word++].store(pack(shape.grid), kWrite);
   slot.words[word++].store(pack(shape.block), kWrite);
-  slot.words[word++].store(pack(shape.cluster, site.line()), kWrite);
+  slot.words[word++].store(pack(shape.cluster), kWrite);
   slot.words[word++].store(static_cast<uint64_t>(shape.shared_bytes), kWrite);
-  for (uint64_t part : site.digest()) slot.words[word++].store(part, kWrite);
+  slot.words[word++].store(site.word(), kWrite);
   slot.state.store(ready_state(ticket), std::memory_order_release);
   return ticket;
 }
@@ -84,16 +73,13 @@ std::vector<LaunchRecord> LaunchRing::records() const {
     std::array<uint64_t, kWords> words;
     for (size_t i = 0; i < kWords; ++i) words[i] = slot.words[i].load(kRead);
     if (slot.state.load(std::memory_order_relaxed) != state) continue;
-    LaunchSite::Digest digest;
-    std::copy(words.begin() + 5, words.end(), digest.begin());
     LaunchShape shape;
     shape.grid = unpack(words[1]);
     shape.block = unpack(words[2]);
-    shape.cluster = unpack_cluster(words[3]);
+    shape.cluster = unpack(words[3]);
     shape.shared_bytes = static_cast<int64_t>(words[4]);
-    found.emplace_back(
-        state, LaunchRecord{LaunchSite::from_digest(digest, static_cast<int>(words[3] >> 32)),
-                            shape, StreamHandle{static_cast<uintptr_t>(words[0])}});
+    found.emplace_back(state, LaunchRecord{LaunchSite::of_word(words[5]), shape,
+                                           StreamHandle{static_cast<uintptr_t>(words[0])}});
   }
   std::sort(found.begin(), found.end(),
             [](const auto& a, const auto& b) { return a.first > b.first; });

@@ -16,7 +16,7 @@
 
 namespace heddle::runtime::cuda {
 
-// One launch as remembered: names cut to LaunchSite::Digest's room, `cooperative` and `programmatic` not kept.
+// One launch as remembered: `cooperative` and `programmatic` are not kept.
 struct LaunchRecord {
   LaunchSite site;
   LaunchShape shape;
@@ -43,8 +43,8 @@ class LaunchRing {
   std::vector<LaunchRecord> records() const;
 
  private:
-  // Stream; grid; block; cluster and line; dynamic shared bytes; names.
-  static constexpr size_t kWords = 5 + LaunchSite::kNameWords + LaunchSite::kFileWords;
+  // Stream; grid; block; cluster; dynamic shared bytes; site.
+  static constexpr size_t kWords = 6;
 
   // `state` is 0 for an empty slot, else 2 × (ticket + 1), plus 1 while the words are written.
   // Words are only believed if the state is even and the same before and after they were read.

@@ -84,9 +84,11 @@ class ShortWay(unittest.TestCase):
             self.assertEqual(self.launched[-1][0], call)
         self.assertIs(self.calls.run(Tensor([4]), eps=1.5, op="min"), NotImplemented)
         self.assertIs(self.calls.run(Tensor([4]), k=True), NotImplemented)
+        self.add([Tensor([4])], {"a": 0.0})
+        self.assertIs(self.calls.run(Tensor([4]), a=-0.0), NotImplemented)
         self.assertIs(self.calls.run(Tensor([4]), k=1.0), NotImplemented)
         self.assertIs(self.calls.run(Tensor([4]), k=[1]), NotImplemented)
-        self.assertEqual(len(self.calls), 3)
+        self.assertEqual(len(self.calls), 4)
 
     def test_tensors_by_name_and_no_results(self):
         x, y = Tensor([4], address=100), Tensor([4], address=200)
@@ -110,6 +112,16 @@ class ShortWay(unittest.TestCase):
         self.assertEqual(self.calls.run(Tensor([4], device=0)).data_ptr(), 8192)
         current = 0
         self.assertEqual(self.calls.run(Tensor([4], device=0)).data_ptr(), 16384)
+
+    def test_a_call_within_a_call(self):
+        # Making a result may run anything, such as this operation on other tensors.
+        def maker():
+            self.calls.run(Tensor([9], address=64, device=1))
+            return Tensor([4], address=8192)
+        self.add([Tensor([9], device=1)], call=2)
+        self.add([Tensor([4])], makers=[maker], call=1)
+        self.calls.run(Tensor([4], address=128))
+        self.assertEqual(self.launched, [(2, [64, 8192], 78), (1, [128, 8192], 77)])
 
     def test_errors(self):
         self.add([Tensor([4])])

@@ -5,6 +5,7 @@
 import array
 import math
 import struct
+import sys
 import unittest
 
 import heddle
@@ -43,6 +44,11 @@ class Operations(unittest.TestCase):
         x = floats(range(12), [2, 2, 3])
         sums = heddle.reduce(x)
         self.assertEqual((sums.shape, flat(sums)), ((2, 2), [3, 12, 21, 30]))
+        for dim, shape, sums in (("first", (3,), [18, 22, 26]), ("all", (1,), [66])):
+            y = heddle.reduce(x, dim=dim)
+            self.assertEqual((y.shape, flat(y)), (shape, sums))
+        columns = heddle.reduce(array.array("f", [1, 2]), dim="first")
+        self.assertEqual((columns.shape, flat(columns)), ((2,), [1, 2]))
         places = heddle.reduce(x, op="argmax")
         self.assertEqual((places.format, flat(places)), ("q", [2, 2, 2, 2]))
 
@@ -72,6 +78,17 @@ class Operations(unittest.TestCase):
                 want = 0 if (name, v) == ("relu", 0) else (function(v + step) - function(v - step)) / (2 * step)
                 self.assertAlmostEqual(have, want, places=3, msg=f"{name} at {v}")
 
+    def test_many_settings_do_not_fill_the_memory(self):
+        module = sys.modules["heddle.operation"]
+        most, module.MOST_PLANS = module.MOST_PLANS, 4
+        try:
+            x = floats([1, 2, 3, 4], [2, 2])
+            for i in range(20):
+                heddle.dropout(x, seed=i)
+            self.assertLessEqual(len(heddle.dropout._plans), 4)
+        finally:
+            module.MOST_PLANS = most
+
     def test_every_operation_is_there(self):
         self.assertIn("softmax", dir(heddle))
         self.assertGreater(len(heddle.operations()), 60)
@@ -98,6 +115,17 @@ class Errors(unittest.TestCase):
         self.says("dtype", lambda: heddle.softmax(memoryview(array.array("i", [1, 2]))))
         self.says("k", lambda: heddle.topk(x, k=3))
         self.says("the leading extents of 'b' are [1, 4], and others' [2, 2]", lambda: heddle.add(floats([0] * 8, [2, 2, 2]), floats([0] * 8, [1, 4, 2])))
+        # What the library says: of types, modes, extents, memory.
+        row = floats([1, 2], [2])
+        self.says("kernel 'rms_norm' takes f32", lambda: heddle.rms_norm(x, memoryview(array.array("i", [1, 2]))))
+        self.says("'w' has extent 3 in mode 0, and kernel 'rms_norm' takes 2 there, columns of 'x'", lambda: heddle.rms_norm(x, floats([1, 2, 3], [3])))
+        self.says("'w'", lambda: heddle.rms_norm(x, x))
+        self.says("'y' has extent 3", lambda: heddle.relu(x, y=floats([0] * 6, [3, 2])))
+        self.says("'kind'", lambda: heddle.scan(x, kind="sideways"))
+        self.says("eps", lambda: heddle.rms_norm(x, row, eps="much"))
+        self.says("eps", lambda: heddle.rms_norm(x, row, eps=[1]))
+        heddle.topk(x, k=1)
+        self.says("k", lambda: heddle.topk(x, k=True))
         self.says("NumPy", lambda: heddle.cast(x, to="bf16"), TypeError)
         self.says("read-only", lambda: heddle.relu(x, y=memoryview(bytes(16)).cast("f", [2, 2])), TypeError)
 

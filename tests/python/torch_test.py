@@ -120,6 +120,8 @@ class BesideTorch(unittest.TestCase):
     def test_views_and_outputs(self):
         x = randn(64, 100, grad=False)
         self.assertTrue(torch.allclose(heddle.softmax(x[:, 10:50]), torch.softmax(x[:, 10:50], -1), atol=1e-6))
+        with self.assertRaisesRegex(heddle.HeddleError, "'y' is written, and its leading modes are no rows of one matrix"):
+            heddle.softmax(randn(4, 5, 6, grad=False), y=torch.empty(5, 4, 6, device=DEVICE).transpose(0, 1))
         y = torch.empty_like(x)
         self.assertEqual(heddle.softmax(x, y=y), ())
         self.assertTrue(torch.allclose(y, torch.softmax(x, -1), atol=1e-6))
@@ -127,6 +129,37 @@ class BesideTorch(unittest.TestCase):
     def test_opcheck(self):
         torch.library.opcheck(ht.softmax.op, (randn(4, 64),))
         torch.library.opcheck(ht.rms_norm.op, (randn(4, 64), randn(64), 1e-5))
+
+    def test_tracers_and_tangents_are_not_passed_by(self):
+        x = randn(4, 8, grad=False)
+        traced = torch.jit.trace(lambda x: ht.softmax(x) * 2, (x,))
+        other = randn(4, 8, grad=False)
+        self.assertTrue(torch.allclose(traced(other), torch.softmax(other, -1) * 2, atol=1e-6))
+        with torch.autograd.forward_ad.dual_level(), self.assertRaises(Exception):
+            ht.softmax(torch.autograd.forward_ad.make_dual(x, x))
+        table = randn(10, 4)
+        y = ht.embedding(table, torch.tensor([1, 2], device=DEVICE))
+        with torch.no_grad():
+            table.add_(1)
+        y.sum().backward()
+        self.assertEqual(table.grad.sum().item(), 8)
+
+    def test_threads(self):
+        import threading
+        xs = [randn(64, 32, grad=False) for _ in range(4)]
+        wrong = []
+
+        def work(x):
+            expected = torch.softmax(x, -1)
+            for _ in range(300):
+                if not torch.allclose(heddle.softmax(x), expected, atol=1e-6):
+                    wrong.append(1)
+        threads = [threading.Thread(target=work, args=(x,)) for x in xs]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
 
     def test_mistakes(self):
         for call, text in ((lambda: ht.softmax(torch.zeros(4, 4, device=DEVICE, dtype=torch.int32)), "dtype"),

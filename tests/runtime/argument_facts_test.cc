@@ -2,10 +2,13 @@
 #include "heddle/runtime/argument_facts.h"
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "heddle/heddle.h"
+#include "heddle/runtime/argument_plan.h"
 #include "heddle/runtime/specialize.h"
 
 namespace heddle::runtime {
@@ -59,6 +62,11 @@ const Change kChanges[] = {
     {{FactKind::kStrideDivisor, 1, 0}, [](Call& c) { c.strides[1][0] = 50; }},
 };
 
+bool fits(absl::Span<const ir::Guard> guards, Arguments arguments) {
+  const std::vector<ir::ParamInfo> own = params();
+  return ArgumentPlan(guards, own, {}).fits(arguments);
+}
+
 TEST(ArgumentFacts, EachGuardKeepsOutWhatItIsAbout) {
   for (size_t i = 0; i < std::size(kChanges); ++i) {
     SCOPED_TRACE(i);
@@ -70,12 +78,12 @@ TEST(ArgumentFacts, EachGuardKeepsOutWhatItIsAbout) {
     const int64_t changed = fact_value(change.fact, params(), other.arguments());
     EXPECT_NE(value, changed);
     const ir::Guard guard{change.fact, value};
-    EXPECT_TRUE(match_exactly({&guard, 1}, params(), usual.arguments()));
-    EXPECT_FALSE(match_exactly({&guard, 1}, params(), other.arguments()));
+    EXPECT_TRUE(fits({&guard, 1}, usual.arguments()));
+    EXPECT_FALSE(fits({&guard, 1}, other.arguments()));
     // Among others that hold, too.
     const ir::Guard many[] = {{{FactKind::kUnitStride, 1, 1}, 1}, guard};
-    EXPECT_TRUE(match_exactly(many, params(), usual.arguments()));
-    EXPECT_FALSE(match_exactly(many, params(), other.arguments()));
+    EXPECT_TRUE(fits(many, usual.arguments()));
+    EXPECT_FALSE(fits(many, other.arguments()));
     EXPECT_TRUE(satisfies(guard, value));
     EXPECT_EQ(satisfies(guard, changed), changed > value && change.fact.kind != FactKind::kExtent);
   }
@@ -96,6 +104,88 @@ TEST(ArgumentFacts, HaveTheseValues) {
   EXPECT_EQ(value(FactKind::kFits32, 0, 0), 1);
   EXPECT_EQ(value(FactKind::kNoOverlap, 0, 0), 1);
   EXPECT_EQ(value(FactKind::kExtent, 0, 1), 48);
+}
+
+// The plan's tests are fact_value()'s, for every value of every fact.
+TEST(ArgumentPlan, TestsFactsAsTheyAreComputed) {
+  for (const int64_t number : {0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64}) {
+    Call call;
+    call.address[0] += static_cast<uint64_t>(4 * number);
+    call.address[1] += static_cast<uint64_t>(64 * number);
+    call.extents[0][0] = call.extents[1][1] = number;
+    call.strides[0][0] = call.strides[1][1] = number;
+    const std::vector<ir::ParamInfo> own = params();
+    const std::vector<Argument> arguments = call.arguments();
+    for (const ir::Guard& fact : all_facts(own, arguments, *ir::find_target("sm_100a"))) {
+      EXPECT_TRUE(fits({&fact, 1}, arguments)) << ir::info(fact.fact.kind).name << " " << number;
+      // And of other values it fits none.
+      const bool power = ir::info(fact.fact.kind).values == ir::FactValue::kPowerOfTwo;
+      for (const int64_t other : {0, 1, 2, 4, 8, 16, 32}) {
+        // An alignment of 16 is what code of accesses of 16 bytes asks for: more is as good.
+        const bool asks_for_less =
+            fact.fact.kind == FactKind::kAlignment && other == 16 && fact.value == 32;
+        const bool is_none = power ? other == 0 : fact.fact.kind != FactKind::kExtent && other > 1;
+        if (other == fact.value || asks_for_less || is_none) continue;
+        if (power && fact.fact.kind != FactKind::kAlignment && other > 16) continue;
+        const ir::Guard wrong{fact.fact, other};
+        EXPECT_FALSE(fits({&wrong, 1}, arguments))
+            << ir::info(fact.fact.kind).name << " " << fact.value << " is not " << other;
+      }
+    }
+  }
+}
+
+TEST(ArgumentPlan, PacksEachWordWhereItBelongs) {
+  const std::vector<ir::ParamInfo> own = params();
+  ir::ParamLayout layout;
+  layout.slots = {{ir::SlotKind::kAddress, 0, 0, 0, 8},
+                  {ir::SlotKind::kExtent, 0, 1, 8, 8},
+                  {ir::SlotKind::kStride, 1, 0, 16, 8},
+                  {ir::SlotKind::kScalar, 1, 0, 24, 4}};
+  layout.bytes = 28;
+  Call call;
+  call.extents[0][1] = 11;
+  call.strides[1][0] = 77;
+  std::vector<std::byte> block(layout.bytes + kPackSlack);
+  ArgumentPlan({}, own, layout).pack(call.arguments(), block.data());
+  uint64_t words[4];
+  std::memcpy(words, block.data(), sizeof(words));
+  EXPECT_THAT(words, testing::ElementsAre(0x10000, 11, 77, 0x20000));
+}
+
+// Usual tensors are measured in a short way, which gives what the long one does.
+TEST(TensorArgument, IsMeasuredAlikeBothWays) {
+  const int64_t numbers[] = {
+      -1, 0, 1, 2, 3, 100, (1 << 26) - 1, 1 << 26, int64_t{1} << 31, int64_t{1} << 62, INT64_MAX};
+  int compared = 0;
+  for (const int64_t e0 : numbers) {
+    for (const int64_t e1 : numbers) {
+      for (const int64_t s0 : numbers) {
+        for (const int64_t s1 :
+             {int64_t{-5}, int64_t{0}, int64_t{1}, int64_t{7}, int64_t{1} << 40}) {
+          for (const uint64_t address :
+               {uint64_t{0}, uint64_t{0x1000}, uint64_t{0x1002}, UINT64_MAX - 7}) {
+            for (const int64_t capacity : {int64_t{-1}, int64_t{0}, int64_t{400}, int64_t{404}}) {
+              const int64_t extents[] = {e0, e1}, strides[] = {s0, s1};
+              const Argument one = tensor_argument(address, extents, strides, 2, 4, capacity);
+              Argument other{.bits = address,
+                             .extents = extents,
+                             .strides = strides,
+                             .capacity_bytes = capacity,
+                             .rank = 2};
+              measure_tensor(other, 4);
+              ASSERT_EQ(one.begin, other.begin);
+              ASSERT_EQ(one.end, other.end);
+              ASSERT_EQ(one.fits32, other.fits32);
+              ASSERT_EQ(one.sound, other.sound);
+              ++compared;
+            }
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(compared, 100'000);
 }
 
 // So much of i32 is left above the largest offset that constants may be taken off.

@@ -57,6 +57,7 @@ TEST(CompileOptionText, BlanksQuotesAndSwitches) {
   ASSERT_TRUE(read_compile_options("  --device-checks\t--keep-dir=\"it's here\"\n", options).ok());
   EXPECT_TRUE(options.device_checks);
   EXPECT_EQ(options.keep_dir, "it's here");
+  EXPECT_EQ(print_compile_options(options), "--device-checks=on --keep-dir=\"it's here\"");
   ASSERT_TRUE(read_compile_options("", options).ok());
   ASSERT_TRUE(read_compile_options("--device-checks=off", options).ok());
   EXPECT_FALSE(options.device_checks);
@@ -67,7 +68,8 @@ TEST(CompileOptionText, SaysWhatIsWrong) {
               StartsWith("there is no option '--opt-levle'; did you mean 'opt-level'?; there are "
                          "--gpu-arch, --passes, "));
   EXPECT_EQ(failure("--opt-level=4"), "--opt-level=4: it takes 0|1|2|3");
-  EXPECT_EQ(failure("--opt-level"), "--opt-level=on: it takes 0|1|2|3");
+  EXPECT_EQ(failure("--opt-level"), "--opt-level=: it takes 0|1|2|3");
+  EXPECT_EQ(failure("--keep-dir"), "--keep-dir=: it takes FOLDER");
   EXPECT_EQ(failure("--max-registers=-1"), "--max-registers=-1: it takes N");
   EXPECT_EQ(failure("--max-registers=256"), "--max-registers=256: it takes N");
   EXPECT_EQ(failure("--assembler=llvm"), "--assembler=llvm: it takes any|library|ptxas|driver");

@@ -206,6 +206,13 @@ TEST(CompileSource, TheDriverMakesNoCubin) {
                       .status()
                       .message()),
       HasSubstr("the driver assembles PTX when it loads it: there is no cubin before"));
+  // A program that did not ask for it gets the PTX.
+  setenv("HEDDLE_OPTIONS", "--assembler=driver", 1);
+  const auto compilation = compile_source(source, {}, {.block = {32, 1, 1}});
+  unsetenv("HEDDLE_OPTIONS");
+  ASSERT_TRUE(compilation.ok()) << compilation.status();
+  EXPECT_THAT((*compilation)->ptx.text, HasSubstr(".entry gemm"));
+  EXPECT_EQ((*compilation)->assembly.cubin, "");
 }
 
 TEST_F(SlowWgmma, ConcernsKernelsWithWgmmaAlone) {

@@ -57,6 +57,13 @@ TEST_F(DumpDirTest, EveryCompilationKeepsItsFiles) {
   EXPECT_EQ(read("twin.sm_80.ir"), "of another target");
 }
 
+TEST_F(DumpDirTest, EachFolderIsNumberedByItself) {
+  Dumps("apart", "a", "", dir_.file("one")).show("ir", "first");
+  Dumps("apart", "a", "", dir_.file("two")).show("ir", "second");
+  EXPECT_EQ(read("one/apart.a.ir"), "first");
+  EXPECT_EQ(read("two/apart.a.ir"), "second");
+}
+
 TEST_F(DumpDirTest, ANumberedNameIsNotTakenTwice) {
   of("num", "a.1").show("ir", "called a.1");
   of("num", "a").show("ir", "first");

@@ -169,6 +169,14 @@ TEST_F(OptionsOfLaunches, TheDriverAssemblesWhereItIsAskedTo) {
   EXPECT_EQ(ptxas_runs(), 0);
 }
 
+TEST_F(OptionsOfLaunches, AnAssemblerThatIsAskedForIsNotReplaced) {
+  const Status missing = launch("--assembler=library --ptx-library=/nowhere/lib.so");
+  EXPECT_EQ(missing.code(), StatusCode::kNotFound);
+  EXPECT_THAT(std::string(missing.message()), testing::HasSubstr("/nowhere does not exist"));
+  EXPECT_THAT(std::string(launch("--assembler=driver --ptxas-flags=--fmad=false").message()),
+              testing::HasSubstr("the driver takes no flags of ptxas, such as --fmad=false"));
+}
+
 TEST_F(OptionsOfLaunches, TheArchitectureIsTheOneAskedFor) {
   EXPECT_THAT(launch(""), IsOk());
   EXPECT_THAT(launch("--gpu-arch=sm_80"), IsOk());

@@ -117,18 +117,18 @@ TEST(LaunchShapeTest, DescribesWhatMatters) {
             "grid 8x1x1, block 256x1x1, cluster 2x1x1, 100 bytes of dynamic shared memory");
 }
 
-TEST(LaunchSiteTest, DigestsKeepWhatFits) {
+TEST(LaunchSiteTest, IsKeptOnceAsAWord) {
   EXPECT_EQ(site().describe(), "kernel 'row_sum' (row_sum.cc:14)");
   EXPECT_EQ(LaunchSite("k", "", 0).describe(), "kernel 'k'");
-  EXPECT_EQ(LaunchSite::from_digest(site().digest(), 14).describe(), site().describe());
-
-  const LaunchSite exact(std::string(47, 'k'), std::string(47, 'f'), 1);
-  EXPECT_EQ(LaunchSite::from_digest(exact.digest(), 1).describe(), exact.describe());
-  const LaunchSite longer("k" + std::string(47, 'x') + "end",
-                          "start/" + std::string(39, 'f') + "/file.cc", 1);
-  const LaunchSite cut = LaunchSite::from_digest(longer.digest(), 1);
-  EXPECT_EQ(cut.kernel(), "k" + std::string(46, 'x')) << "names lose their end";
-  EXPECT_EQ(cut.file(), std::string(39, 'f') + "/file.cc") << "paths lose their beginning";
+  uint64_t word = 0;
+  {
+    const LaunchSite gone(std::string(300, 'k'), std::string(300, 'f'), 1);
+    word = gone.word();
+    EXPECT_EQ(LaunchSite(std::string(300, 'k'), std::string(300, 'f'), 1).word(), word);
+  }
+  EXPECT_EQ(LaunchSite::of_word(word).describe(),
+            "kernel '" + std::string(300, 'k') + "' (" + std::string(300, 'f') + ":1)");
+  EXPECT_NE(LaunchSite(std::string(300, 'k'), std::string(300, 'f'), 2).word(), word);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@
 #include "CLI/CLI.hpp"
 #include "heddle/heddle.h"
 #include "heddle/ir/status.h"
-#include "heddle/runtime/argument_facts.h"
+#include "heddle/runtime/argument_plan.h"
 #include "heddle/runtime/compile.h"
 #include "heddle/runtime/cuda/driver.h"
 #include "heddle/tools/bench/figures.h"
@@ -129,11 +129,10 @@ int run(int argc, char** argv) {
   const auto compiled = take(
       copy.compile(Signature{tensor({kAny, kAny}), tensor({kAny}), scalar(), scalar()}, options));
   std::vector<std::byte> params(compiled.compilation().layout.bytes + runtime::kPackSlack);
-  runtime::pack_arguments(
-      compiled.compilation().layout,
-      runtime::PackedArguments<Tensor<const float, 2>, Tensor<float, 1>, Int, Float>(stream, x, y,
-                                                                                     0, 2.0f),
-      params.data());
+  runtime::ArgumentPlan({}, compiled.compilation().params, compiled.compilation().layout)
+      .pack(runtime::PackedArguments<Tensor<const float, 2>, Tensor<float, 1>, Int, Float>(
+                stream, x, y, 0, 2.0f),
+            params.data());
   params.resize(compiled.compilation().layout.bytes);
   BareLaunch bare_launch(compiled, stream, std::move(params));
 

@@ -105,7 +105,8 @@ class Compiler {
       if (variant.kernel_id == kernel_id && variant.block == launch.shape.block &&
           variant.cluster == launch.shape.cluster &&
           (compilation == nullptr ||
-           runtime::match_exactly(compilation->guards, compilation->params, launch.arguments))) {
+           runtime::ArgumentPlan(compilation->guards, compilation->params, {})
+               .fits(launch.arguments))) {
         return true;
       }
     }

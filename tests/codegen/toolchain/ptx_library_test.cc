@@ -38,7 +38,9 @@ TEST_F(FakeLibrary, WorksInAThreadThatIsAsAFreshProgramIs) {
   EXPECT_FALSE(failure("tell").ok());
   fesetround(before);
   ASSERT_EQ(said_.size(), 1);
-  EXPECT_EQ(said_[0].text, "rounding is 1, stack of 64 MiB, SIGTERM blocked 1, SIGSEGV blocked 0");
+  EXPECT_EQ(said_[0].text,
+            "rounding is 1, stack of 64 MiB, SIGTERM blocked 1, SIGSEGV blocked 0, "
+            "the program's locale 0");
 }
 
 TEST_F(FakeLibrary, IsLeftBehindAtTheTimeout) {
@@ -60,6 +62,7 @@ TEST_F(FakeLibrary, FailuresAreReportedAsThoseOfPtxas) {
   EXPECT_EQ(failure("fail").code(), StatusCode::kUnknown);
   EXPECT_THAT(message("fail"), HasSubstr("ptxas ended with exit code 4 and printed no error"));
   EXPECT_EQ(failure("memory").code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(failure("huge").code(), StatusCode::kResourceExhausted);
   EXPECT_THAT(message("x"), HasSubstr("ptxas reported success, but its cubin cannot be used"));
 }
 
@@ -92,6 +95,19 @@ TEST_F(FakeLibrary, FilesThatAreNoneAreRefused) {
   options_.library_path = HEDDLE_OTHER_LIBRARY;
   EXPECT_EQ(failure("x").code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(message("x"), HasSubstr("is no PTX compiler: it lacks nvPTXCompilerGetVersion"));
+}
+
+// What is loaded cannot be taken back: the version would be that of the new file, and the code the old one's.
+TEST_F(FakeLibrary, ThatIsReplacedIsNoLongerUsed) {
+  const TempDir temp;
+  options_.library_path = temp.file("lib.so");
+  std::filesystem::copy_file(HEDDLE_FAKE_PTX_LIBRARY_13_1, options_.library_path);
+  EXPECT_EQ(failure("x").code(), StatusCode::kDataLoss);
+  std::filesystem::remove(options_.library_path);
+  std::filesystem::copy_file(HEDDLE_FAKE_PTX_LIBRARY_11_8, options_.library_path);
+  EXPECT_EQ(failure("x").code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(message("x"),
+              HasSubstr("was replaced after this program had loaded it; start it again"));
 }
 
 TEST_F(FakeLibrary, ThatOthersCanWriteIsNotLoaded) {

@@ -2,6 +2,8 @@
 #include "heddle/codegen/toolchain/ptxas.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdlib>
 #include <string>
 #include <thread>
 #include <vector>
@@ -320,6 +322,21 @@ TEST_P(RealPtxas, ProgramAndLibraryAgree) {
       EXPECT_EQ(one->diagnostics[i].text, other->diagnostics[i].text);
       EXPECT_EQ(one->diagnostics[i].code, other->diagnostics[i].code);
     }
+  }
+}
+
+// A thread that was left behind may be in the library when the program ends.
+TEST_P(RealPtxas, ProgramsMayEndWhileItWorks) {
+  if (GetParam() == Assembler::kPtxas) GTEST_SKIP() << "SKIPPED: of a process of its own";
+  if (HEDDLE_SANITIZED) GTEST_SKIP() << "SKIPPED: a sanitizer takes what is left behind for a leak";
+  const std::string ptx = kernel(register_hungry());
+  const auto end_early = [&](int ms) {
+    options_.timeout = std::chrono::milliseconds(ms);
+    (void)assemble(ptx, options_);
+    std::exit(0);
+  };
+  for (int ms = 1; ms <= 12; ++ms) {
+    EXPECT_EXIT(end_early(ms), testing::ExitedWithCode(0), "") << ms;
   }
 }
 

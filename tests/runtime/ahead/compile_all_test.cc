@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -67,6 +68,20 @@ TEST(CompileAll, ResultsAreInTheOrderOfTheJobsAndAFailureStopsNone) {
     EXPECT_EQ(failures, 2);
   }
   EXPECT_TRUE(compile_all({}).empty());
+}
+
+TEST(CompileAll, ThrowsWhatItsCallersThrow) {
+  const auto kernel = fill_with(1);
+  const std::vector<CompileJob> jobs(
+      8, {&kernel.source(), {tensor({kAny})}, {.block = {32, 1, 1}, .stage = Stage::kIr}});
+  for (const int threads : {1, 3}) {
+    EXPECT_THROW(compile_all(jobs, {.threads = threads,
+                                    .on_done =
+                                        [](const CompileProgress& p) {
+                                          if (p.done == 3) throw std::runtime_error("enough");
+                                        }}),
+                 std::runtime_error);
+  }
 }
 
 TEST(CompileAll, UsesTheThreadsThatItIsGiven) {

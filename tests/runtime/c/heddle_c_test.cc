@@ -123,6 +123,24 @@ TEST_F(HeddleC, SaysWhichTensorsACallHas) {
       R"("sizes":{"columns":9,"k":4,"rows":7}})");
 }
 
+TEST_F(HeddleC, SaysWhatResultsFollowFromTheInputs) {
+  const char* json = nullptr;
+  const char* settings[] = {"k=2"};
+  ASSERT_EQ(heddle_bind("topk", settings, 1, &x_, 1, &json), nullptr);
+  std::string text = json;
+  std::erase_if(text, [](char c) { return c == ' ' || c == '\n'; });
+  EXPECT_THAT(text,
+              AllOf(HasSubstr(R"({"name":"values","dtype":"f32","extents":[3,2],"reads":false)"),
+                    HasSubstr(R"("sizes":{"columns":4,"k":2,"rows":3})")));
+  const HeddleTensor other = {"y", "f32", 2, extents_, strides_};
+  EXPECT_THAT(heddle_bind("row_sum", nullptr, 0, &other, 1, &json), HasSubstr("'y'"));
+  EXPECT_THAT(heddle_bind("row_sun", nullptr, 0, &x_, 1, &json),
+              HasSubstr("did you mean 'row_sum'?"));
+  EXPECT_THAT(heddle_bind("row_sum", nullptr, 0, nullptr, 1, &json), StrEq("tensors is NULL"));
+  EXPECT_THAT(heddle_bind("row_sum", nullptr, 0, &x_, 1, nullptr),
+              HasSubstr("heddle_bind() is NULL"));
+}
+
 TEST_F(HeddleC, RefusesWhatDoesNotFit) {
   const int64_t five = 5;
   EXPECT_EQ(refusal({x_, {"y", "f32", 1, &five, &one_}}),

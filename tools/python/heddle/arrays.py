@@ -1,8 +1,7 @@
 """What the tensors of each framework have in common: element types, shapes, addresses, streams; and how one is made.
 
-A kind of arrays has: has(x), whether x is of it; describe(x) -> Described; empty(x, shape, dtype), an array beside x; matrix(x, rank), x with its
-leading modes made one, or None where that needs a copy; stream(described), a number; and staged: whether memory of the device must be
-filled from it first, and read back."""
+A kind of arrays has: has(x), whether x is of it; describe(x) -> Described; empty(x, shape, dtype), an array beside x; reshaped(x, shape), a view or
+else a copy; stream(x), a number; and staged: whether memory of the device must be filled from it first, and read back."""
 import dataclasses
 import functools
 import struct
@@ -85,6 +84,8 @@ class TorchArrays(Arrays):
         return isinstance(x, self.torch.Tensor) and x.is_cuda
 
     def describe(self, x):
+        if x.is_neg():
+            raise HeddleError("a tensor whose elements torch has yet to negate; fix: x.resolve_neg()")
         return Described(self.names.get(x.dtype, str(x.dtype)), tuple(x.shape), x.stride(), x.data_ptr(), f"cuda:{x.device.index}")
 
     def empty(self, x, shape, dtype):
@@ -117,13 +118,15 @@ class CupyArrays(Arrays):
     def empty(self, x, shape, dtype):
         if dtype not in self.types:
             raise TypeError(f"CuPy has no element type {dtype}")
-        return self.cupy.empty(shape, dtype=self.types[dtype])
+        with x.device:
+            return self.cupy.empty(shape, dtype=self.types[dtype])
 
     def reshaped(self, x, shape):
         return x.reshape(shape)
 
     def stream(self, x):
-        return self.cupy.cuda.get_current_stream().ptr
+        with x.device:
+            return self.cupy.cuda.get_current_stream().ptr
 
 
 class HostArrays(Arrays):

@@ -150,6 +150,11 @@ class Call:
             for address in memory.values():
                 self.device.free(address)
 
+    def __del__(self):
+        # Not where the interpreter ends, which takes its modules away.
+        if getattr(self, "handle", None) and ctypes is not None:
+            self.release()
+
     def release(self):
         self.library.functions.heddle_release(self.handle)
         self.handle = None

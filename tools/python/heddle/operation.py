@@ -11,11 +11,15 @@ DECLARATION = re.compile(r"(?P<name>\w+): (?:inout )?(?P<dtype>\w+)(?:\[(?P<mode
 ROWS = "rows"
 
 
+# Calls of an operation that are kept: one that changes a setting each time, such as a seed, must not fill the memory.
+MOST_PLANS = 1024
+
+
 class Plan:
     """A call that is compiled for shapes, strides and settings: its tensors in order, and where each comes from."""
 
-    def __init__(self, call, tensors, given):
-        self.call = call
+    def __init__(self, call, tensors, given, modes):
+        self.call, self.modes = call, modes
         self.writes = {tensor["name"] for tensor in tensors if tensor["writes"]}
         # Those to allocate: name, dtype, extents.
         self.made = [(tensor["name"], tensor["dtype"], tuple(tensor["extents"])) for tensor in tensors if tensor["name"] not in given]
@@ -29,8 +33,8 @@ class Operation:
         self.name = self.__name__ = document["name"]
         self.settings = {setting["name"]: setting for setting in document["settings"]}
         self.dtypes, self.modes = {}, {}  # by tensor: the first declaration of each
-        for text in document["arguments"]:
-            found = DECLARATION.fullmatch(text)
+        self.declarations = [DECLARATION.fullmatch(text) for text in document["arguments"]]
+        for found in self.declarations:
             if found["modes"] is not None and found["name"] not in self.modes:
                 self.dtypes[found["name"]] = found["dtype"]
                 self.modes[found["name"]] = found["modes"].split(", ")
@@ -61,10 +65,17 @@ class Operation:
             raise HeddleError(f"{self.name}: {type(first).__name__} is no array that Heddle knows; fix: a CUDA tensor of torch or CuPy, or an array on the host")
         leading = self._flatten(kind, given)
         described = {name: kind.describe(x) for name, x in given.items()}
+        settings = {name: _text(value) for name, value in settings.items()}
         key = (tuple(settings.items()), tuple((name, d.dtype, d.shape, d.strides, d.device) for name, d in described.items()))
         plan = self._plans.get(key)
         if plan is None:
             plan = self._plan(key, settings, described)
+        copied = [name for name, x in whole.items() if kind.describe(x).address != described[name].address]
+        if any(name in plan.writes for name in copied):
+            raise HeddleError(f"{self.name}: '{next(name for name in copied if name in plan.writes)}' is written, and its leading modes are no rows of one matrix; "
+                              "fix: give a tensor whose leading modes are contiguous, or none")
+        if copied and stream is not None:
+            raise HeddleError(f"{self.name}: '{copied[0]}' must be copied first, which the framework does on its own stream; fix: give it contiguous, or no stream")
         made = {name: kind.empty(first, extents, dtype) for name, dtype, extents in plan.made}
         if kind.staged:
             everything = {**given, **made}
@@ -72,8 +83,8 @@ class Operation:
         else:
             addresses = [described[name].address if name in described else kind.describe(made[name]).address for name in plan.order]
             plan.call.launch(plan.call.pointers(addresses), kind.stream(first) if stream is None else stream)
-        results = tuple(self._unflatten(kind, name, made[name], leading) for name, *_ in plan.made)
-        if stream is None and all(kind.describe(x).address == described[name].address for name, x in whole.items()):
+        results = tuple(self._unflatten(kind, plan.modes[name], made[name], leading) for name, *_ in plan.made)
+        if stream is None and not copied:
             self._remember(kind, arrays, named, plan, list(whole), results)
         return results[0] if len(results) == 1 else results
 
@@ -123,8 +134,16 @@ class Operation:
             given[name] = kind.reshaped(x, (rows, *shape[len(here):]))
         return leading
 
-    def _unflatten(self, kind, name, x, leading):
-        if leading is None or self.modes[name][0] != ROWS:
+    def _modes_of(self, name, settings):
+        """Of the declaration whose condition holds."""
+        chosen = {name: setting["default"] for name, setting in self.settings.items()} | settings
+        for found in self.declarations:
+            if found["name"] == name and found["modes"] is not None and _holds(found["condition"], chosen):
+                return found["modes"].split(", ")
+        return self.modes[name]
+
+    def _unflatten(self, kind, modes, x, leading):
+        if leading is None or modes[0] != ROWS:
             return x
         return kind.reshaped(x, (*leading, *kind.describe(x).shape[1:]))
 
@@ -139,7 +158,7 @@ class Operation:
                 # Frameworks have no such type: its values are those of f32.
                 if (chosen, d.dtype) == ("tf32", "f32"):
                     d.dtype = "tf32"
-        texts = [f"{name}={_text(value)}" for name, value in settings.items()]
+        texts = [f"{name}={value}" for name, value in settings.items()]
         library = shared()
         tensors = library.bind(self.name, texts, [(name, d.dtype, d.shape, d.strides) for name, d in described.items()])
         missing = [tensor["name"] for tensor in tensors if tensor["reads"] and tensor["name"] not in described]
@@ -150,12 +169,29 @@ class Operation:
             raise HeddleError(f"{self.name}: with these settings it takes no '{unknown[0]}'")
         call = device(devices.pop()).compile(self.name, texts, [
             (t["name"], t["dtype"], t["extents"], *([described[t["name"]].strides] if t["name"] in described else [])) for t in tensors])
+        modes = {tensor["name"]: self._modes_of(tensor["name"], settings) for tensor in tensors}
         with self._lock:
-            return self._plans.setdefault(key, Plan(call, tensors, described))
+            if len(self._plans) >= MOST_PLANS:
+                self._plans.clear()  # calls that are under way keep theirs
+            return self._plans.setdefault(key, Plan(call, tensors, described, modes))
+
+
+def _holds(condition, settings):
+    """"dim=first and op=argmax|argmin", "beta!=0"."""
+    for part in (condition or "").split(" and ") if condition else []:
+        name, differs, values = re.fullmatch(r"(\w+)(!?)=(.*)", part).groups()
+        if (settings.get(name) in values.split("|")) == bool(differs):
+            return False
+    return True
 
 
 def _text(value):
-    return str(value).lower() if isinstance(value, bool) else repr(value) if isinstance(value, float) else str(value)
+    """Of a setting, also of NumPy's numbers."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return repr(float(value))
+    return str(value)
 
 
 @functools.lru_cache(maxsize=None)

@@ -27,11 +27,13 @@ def _like(x):
 
 _TENSORS = (Tensor, torch.nn.Parameter)
 _transforms = torch._C._functorch.peek_interpreter_stack
+_forward_mode = torch.autograd.forward_ad
 
 
 def _is_traced(arguments):
     """Whether somebody looks at what is called: torch.compile, a mode, a transform such as vmap, a tensor that is none of memory."""
     return (torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack() > 0 or _transforms() is not None
+            or torch._C._get_tracing_state() is not None or _forward_mode._current_level >= 0
             or any(isinstance(x, Tensor) and type(x) not in _TENSORS for x in arguments))
 
 
@@ -206,8 +208,13 @@ def rotary_backward(dy: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
     return operation("rotary_backward")(dy, cosine, sine)
 
 
-@_custom(lambda x, cosine, sine: _like(x), lambda inputs, y: inputs[1:],
-         lambda ctx, dy: (rotary_backward(dy.contiguous(), *ctx.saved_tensors), None, None))
+def _rotary_backward(ctx, dy):
+    if any(ctx.needs_input_grad[1:]):
+        raise NotImplementedError("rotary has no gradients of cosine and sine; fix: detach() them")
+    return rotary_backward(dy.contiguous(), *ctx.saved_tensors), None, None
+
+
+@_custom(lambda x, cosine, sine: _like(x), lambda inputs, y: inputs[1:], _rotary_backward)
 def rotary(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
     """x: tokens, heads, elements; elements i and i + half turn together, by angles of the token."""
     return operation("rotary")(x, cosine, sine)
@@ -223,12 +230,13 @@ def embedding_backward(ids: Tensor, dy: Tensor, rows: int) -> Tensor:
 
 
 def _embedding_backward(ctx, dy):
-    table, ids = ctx.saved_tensors
-    return embedding_backward(ids, dy.contiguous(), table.shape[0]).to(table.dtype), None
+    ids, rows = ctx.saved_tensors
+    return embedding_backward(ids, dy.contiguous(), rows.shape[0]).to(dy.dtype), None
 
 
-@_custom(lambda table, ids: torch.empty((*ids.shape, table.shape[1]), dtype=table.dtype, device=table.device), lambda inputs, y: inputs,
-         _embedding_backward)
+@_custom(lambda table, ids: torch.empty((*ids.shape, table.shape[1]), dtype=table.dtype, device=table.device),
+         # The number of rows alone: the table itself may change before the gradient is asked for.
+         lambda inputs, y: [inputs[1], inputs[1].new_empty((inputs[0].shape[0], 0))], _embedding_backward)
 def embedding(table: Tensor, ids: Tensor) -> Tensor:
     """Rows of the table by their numbers."""
     return operation("embedding")(table, ids.reshape(-1)).reshape(*ids.shape, table.shape[1])

@@ -2,6 +2,7 @@
 // and launched, without Python in between. What is not found takes the long way (operation.py), which adds it.
 #include <nanobind/nanobind.h>
 
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
@@ -79,6 +80,15 @@ nb::object call_method(nb::handle object, const nb::object& name) {
                                            1 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
 }
 
+constexpr size_t kMostPlans = 1024;
+
+// A call that is being made. Making a tensor may let another thread run, or run Python's destructors: nothing of it is shared.
+struct Request {
+  Key key;
+  std::vector<void*> addresses;  // of the tensors given
+  int64_t device = -1;
+};
+
 // The calls of one operation.
 class Calls {
  public:
@@ -96,31 +106,35 @@ class Calls {
 
   // The results of a call that was added before; NotImplemented where there is none.
   nb::object run(nb::args arrays, nb::kwargs named) {
-    Key key;
-    addresses_.clear();
-    device_ = -1;
-    if (!describe(arrays, named, key)) return not_implemented();
-    const Plan* const plan = find(key);
+    Request request;
+    if (!describe(arrays, named, request)) return not_implemented();
+    const std::shared_ptr<const Plan> plan = find(request.key);
     if (plan == nullptr) return not_implemented();
     std::vector<nb::object> made;
     made.reserve(plan->makers.size());
     std::vector<void*> pointers;
     pointers.reserve(plan->order.size());
-    const bool here = !plan->makers_here.empty() &&
-                      to_number(checked(PyObject_CallNoArgs(current_device_.ptr()))) == device_;
+    const bool here =
+        !plan->makers_here.empty() &&
+        to_number(checked(PyObject_CallNoArgs(current_device_.ptr()))) == request.device;
     for (const nb::object& maker : here ? plan->makers_here : plan->makers) {
       made.push_back(checked(PyObject_CallNoArgs(maker.ptr())));
     }
     for (const int place : plan->order) {
-      pointers.push_back(place >= 0 ? addresses_[static_cast<size_t>(place)]
+      pointers.push_back(place >= 0 ? request.addresses[static_cast<size_t>(place)]
                                     : address_of(made[static_cast<size_t>(~place)]));
     }
-    const nb::int_ number(device_);
+    const nb::int_ number(request.device);
     PyObject* const of_device[] = {nullptr, number.ptr()};
     const nb::object stream = checked(PyObject_Vectorcall(
         raw_stream_.ptr(), of_device + 1, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
     const auto handle = static_cast<uintptr_t>(to_number(stream));
-    const char* const error = launch_(plan->call, pointers.data(), reinterpret_cast<void*>(handle));
+    // The launch may wait: for another variant that is compiled, for a full queue.
+    const char* error = nullptr;
+    {
+      const nb::gil_scoped_release released;
+      error = launch_(plan->call, pointers.data(), reinterpret_cast<void*>(handle));
+    }
     if (error != nullptr) fail_(error);
     if (made.size() == 1) return made[0];
     nb::object results = checked(PyTuple_New(static_cast<Py_ssize_t>(made.size())));
@@ -134,18 +148,18 @@ class Calls {
   // `order`: as in Plan. False where such arrays cannot take the short way.
   bool add(nb::tuple arrays, nb::dict named, uintptr_t call, nb::object owner, nb::list order,
            nb::list makers, nb::list makers_here) {
-    Key key;
-    addresses_.clear();
-    device_ = -1;
-    if (!describe(arrays, named, key)) return false;
-    auto plan = std::make_unique<Plan>();
+    Request request;
+    if (!describe(arrays, named, request)) return false;
+    auto plan = std::make_shared<Plan>();
     plan->call = reinterpret_cast<void*>(call);
     plan->owner = std::move(owner);
     for (nb::handle place : order) plan->order.push_back(nb::cast<int>(place));
     for (nb::handle maker : makers) plan->makers.push_back(nb::borrow(maker));
     for (nb::handle maker : makers_here) plan->makers_here.push_back(nb::borrow(maker));
-    plans_[std::move(key)] = std::move(plan);
     last_key_ = nullptr;
+    // As operation.py: calls that change a setting each time must not fill the memory.
+    if (plans_.size() >= kMostPlans) plans_.clear();
+    plans_[std::move(request.key)] = std::move(plan);
     return true;
   }
 
@@ -177,51 +191,56 @@ class Calls {
   }
 
   // Puts what a tensor is into the key, and its address aside; false where it is none of a GPU, or not on the others' GPU.
-  bool describe_tensor(nb::handle x, Key& key) {
+  bool describe_tensor(nb::handle x, Request& request) const {
+    std::vector<int64_t>& numbers = request.key.numbers;
     const int64_t device = to_number(call_method(x, names_.get_device));
-    if (device < 0 || (device_ >= 0 && device != device_)) return false;
-    device_ = device;
-    key.numbers.push_back(device);
+    if (device < 0 || (request.device >= 0 && device != request.device)) return false;
+    request.device = device;
+    numbers.push_back(device);
     // Element types are objects of which there is one each.
-    key.numbers.push_back(static_cast<int64_t>(
+    numbers.push_back(static_cast<int64_t>(
         reinterpret_cast<uintptr_t>(checked(PyObject_GetAttr(x.ptr(), names_.dtype.ptr())).ptr())));
-    append(checked(PyObject_GetAttr(x.ptr(), names_.shape.ptr())), key.numbers);
-    append(call_method(x, names_.stride), key.numbers);
-    addresses_.push_back(address_of(x));
+    append(checked(PyObject_GetAttr(x.ptr(), names_.shape.ptr())), numbers);
+    append(call_method(x, names_.stride), numbers);
+    request.addresses.push_back(address_of(x));
     return true;
   }
 
-  bool describe(nb::handle arrays, nb::handle named, Key& key) {
+  bool describe(nb::handle arrays, nb::handle named, Request& request) const {
+    Key& key = request.key;
     key.numbers.reserve(32);
     const Py_ssize_t count = PyTuple_Size(arrays.ptr());
     for (Py_ssize_t i = 0; i < count; ++i) {
       const nb::handle x = PyTuple_GetItem(arrays.ptr(), i);
-      if (!is_tensor(x) || !describe_tensor(x, key)) return false;
+      if (!is_tensor(x) || !describe_tensor(x, request)) return false;
     }
-    if (PyDict_Size(named.ptr()) == 0) return device_ >= 0;
+    if (PyDict_Size(named.ptr()) == 0) return request.device >= 0;
     PyObject *name, *value;
     for (Py_ssize_t at = 0; PyDict_Next(named.ptr(), &at, &name, &value);) {
       key.settings.push_back(nb::borrow(name));
       if (is_tensor(value)) {
         key.numbers.push_back(-1);
-        if (!describe_tensor(value, key)) return false;
+        if (!describe_tensor(value, request)) return false;
         continue;
       }
       if (PyLong_Check(value) == 0 && PyFloat_Check(value) == 0 && PyUnicode_Check(value) == 0)
         return false;
-      key.numbers.push_back(PyObject_Hash(value));
+      // By its bits, a float: 0.0 is not -0.0.
+      key.numbers.push_back(PyFloat_Check(value) != 0
+                                ? std::bit_cast<int64_t>(PyFloat_AsDouble(value))
+                                : PyObject_Hash(value));
       key.settings.push_back(nb::borrow(value));
     }
-    return device_ >= 0;
+    return request.device >= 0;
   }
 
-  const Plan* find(const Key& key) {
+  std::shared_ptr<const Plan> find(const Key& key) {
     // Most calls are like the one before.
     if (last_key_ != nullptr && *last_key_ == key) return last_plan_;
     const auto found = plans_.find(key);
     if (found == plans_.end()) return nullptr;
     last_key_ = &found->first;
-    last_plan_ = found->second.get();
+    last_plan_ = found->second;
     return last_plan_;
   }
 
@@ -230,12 +249,9 @@ class Calls {
   const nb::object raw_stream_, fail_;
   nb::object current_device_;
   const Names names_;
-  std::unordered_map<Key, std::unique_ptr<Plan>, KeyHash> plans_;
+  std::unordered_map<Key, std::shared_ptr<const Plan>, KeyHash> plans_;
   const Key* last_key_ = nullptr;
-  const Plan* last_plan_ = nullptr;
-  // Of the call that is being made. The interpreter's lock is held.
-  std::vector<void*> addresses_;
-  int64_t device_ = -1;
+  std::shared_ptr<const Plan> last_plan_;
 };
 
 }  // namespace

@@ -1,9 +1,11 @@
 // A stand-in for NVIDIA's PTX compiler as a library. What it does the PTX says: see kActs.
 #include <fenv.h>
+#include <locale.h>
 #include <pthread.h>
 #include <signal.h>
 
 #include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -12,6 +14,7 @@ namespace {
 
 struct Call {
   std::string ptx, log;
+  size_t cubin_bytes = 0;
 };
 
 struct Act {
@@ -26,6 +29,10 @@ int hang(Call&) {
 int fail_silently(Call&) { return 4; }
 int run_out_of_memory(Call&) { return 5; }
 int succeed(Call&) { return 0; }
+int make_too_much(Call& call) {
+  call.cubin_bytes = SIZE_MAX;
+  return 0;
+}
 // How it finds the thread that it is called in.
 int tell(Call& call) {
   pthread_attr_t attributes;
@@ -39,15 +46,13 @@ int tell(Call& call) {
   call.log = "ptxas warning : rounding is " + std::to_string(fegetround() == FE_TONEAREST) +
              ", stack of " + std::to_string(stack >> 20) + " MiB, SIGTERM blocked " +
              std::to_string(sigismember(&blocked, SIGTERM)) + ", SIGSEGV blocked " +
-             std::to_string(sigismember(&blocked, SIGSEGV)) + "\n";
+             std::to_string(sigismember(&blocked, SIGSEGV)) + ", the program's locale " +
+             std::to_string(uselocale(locale_t{}) == LC_GLOBAL_LOCALE) + "\n";
   return 0;
 }
 
-constexpr Act kActs[] = {{"hang", &hang},
-                         {"fail", &fail_silently},
-                         {"memory", &run_out_of_memory},
-                         {"tell", &tell},
-                         {"", &succeed}};
+constexpr Act kActs[] = {{"hang", &hang}, {"fail", &fail_silently}, {"memory", &run_out_of_memory},
+                         {"tell", &tell}, {"huge", &make_too_much}, {"", &succeed}};
 
 }  // namespace
 
@@ -73,8 +78,8 @@ int nvPTXCompilerCompile(void* handle, int, const char* const*) {
   }
   return 0;
 }
-int nvPTXCompilerGetCompiledProgramSize(void*, size_t* bytes) {
-  *bytes = 0;
+int nvPTXCompilerGetCompiledProgramSize(void* handle, size_t* bytes) {
+  *bytes = static_cast<Call*>(handle)->cubin_bytes;
   return 0;
 }
 int nvPTXCompilerGetCompiledProgram(void*, void*) { return 0; }
