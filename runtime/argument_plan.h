@@ -29,21 +29,26 @@ class ArgumentPlan {
   void pack(Arguments arguments, std::byte* block) const;
 
  private:
-  // Where a word of an argument is.
-  enum class Source : uint8_t { kBits, kExtent, kStride, kFits32 };
+  // Where a word is: so many bytes behind the first argument, or the one of mode `dim` of the array that begins where that points.
+  struct Place {
+    uint32_t bytes;
+    uint8_t dim;
+    bool indirect;
+  };
   // (word & mask) == expected, or the opposite.
   struct Test {
-    uint16_t param;
-    Source source;
-    uint8_t dim;
+    Place place;
     bool differs;
     uint64_t mask, expected;
   };
   struct Step {
+    Place from;
+    int to;
+  };
+  // Whether offsets fit into 32 bits.
+  struct Fits32Test {
     uint16_t param;
-    Source source;
-    uint8_t dim;
-    int offset;
+    bool fits;
   };
   // Whether an argument shares memory with one that the kernel writes.
   struct OverlapTest {
@@ -51,11 +56,15 @@ class ArgumentPlan {
     bool overlaps;
   };
 
-  static uint64_t word(Arguments arguments, uint16_t param, Source source, uint8_t dim);
+  static Place bits(int param);
+  static Place extent(int param, int dim);
+  static Place stride(int param, int dim);
+  static uint64_t word(Arguments arguments, Place place);
   static Test test_of(const ir::Guard& guard);
 
   absl::Span<const ir::ParamInfo> params_;
   std::vector<Test> tests_;
+  std::vector<Fits32Test> fits32_tests_;
   std::vector<OverlapTest> overlap_tests_;
   std::vector<Step> steps_;
 };

@@ -30,10 +30,16 @@ _transforms = torch._C._functorch.peek_interpreter_stack
 _forward_mode = torch.autograd.forward_ad
 
 
+def _refuse_tangents(arguments):
+    """There are no derivatives of forward mode, which a custom operation would drop without a word."""
+    if any(isinstance(x, Tensor) and _forward_mode.unpack_dual(x).tangent is not None for x in arguments):
+        raise NotImplementedError("heddle.torch has no derivatives of forward mode; fix: use backward()")
+
+
 def _is_traced(arguments):
     """Whether somebody looks at what is called: torch.compile, a mode, a transform such as vmap, a tensor that is none of memory."""
     return (torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack() > 0 or _transforms() is not None
-            or torch._C._get_tracing_state() is not None or _forward_mode._current_level >= 0
+            or torch._C._get_tracing_state() is not None
             or any(isinstance(x, Tensor) and type(x) not in _TENSORS for x in arguments))
 
 
@@ -74,6 +80,8 @@ def _custom(fake, saves=None, backward=None):
 
         @functools.wraps(function)
         def call(*arguments, **named):
+            if not torch.compiler.is_compiling() and _forward_mode._current_level >= 0:
+                _refuse_tangents([*arguments, *named.values()])
             if _is_traced(arguments) or (named and _is_traced(named.values())):
                 return op(*arguments, **named)
             if named or len(arguments) < len(names):
