@@ -124,19 +124,18 @@ inline void measure_tensor(Argument& a, int element_bytes) {
   constexpr int kMostModes = 8;
   uint64_t all = 0;
   bool empty = false;
-  int64_t high = 0;
+  uint64_t high = 0;
   for (int dim = 0; dim < rank; ++dim) {
     all |= static_cast<uint64_t>(extents[dim]) | static_cast<uint64_t>(strides[dim]);
     empty |= extents[dim] == 0;
-    high += static_cast<int64_t>((static_cast<uint64_t>(extents[dim]) - 1) *
-                                 static_cast<uint64_t>(strides[dim]));
+    high += (static_cast<uint64_t>(extents[dim]) - 1) * static_cast<uint64_t>(strides[dim]);
   }
-  const uint64_t bytes = (static_cast<uint64_t>(high) + 1) * static_cast<uint64_t>(element_bytes);
+  const uint64_t bytes = (high + 1) * static_cast<uint64_t>(element_bytes);
   if (empty || all >= kSmall || rank > kMostModes || address > UINT64_MAX - bytes) [[unlikely]] {
     measure_tensor(a, element_bytes);
     return a;
   }
-  a.fits32 = high <= ir::kLargestOffset32;
+  a.fits32 = high <= static_cast<uint64_t>(ir::kLargestOffset32);
   a.begin = address;
   a.end = address + bytes;
   const bool aligned = (address & static_cast<uint64_t>(element_bytes - 1)) == 0;

@@ -135,6 +135,18 @@ TEST(ArgumentPlan, TestsFactsAsTheyAreComputed) {
   }
 }
 
+// Code of accesses of 16 bytes was told of no more, and takes what is aligned better.
+TEST(ArgumentPlan, AnAlignmentOf16IsThatOrMore) {
+  const ir::Guard guard{{FactKind::kAlignment, 0, 0}, 16};
+  Call call;
+  for (const uint64_t address : {0x10000, 0x10010, 0x10020}) {
+    call.address[0] = address;
+    EXPECT_TRUE(fits({&guard, 1}, call.arguments())) << address;
+  }
+  call.address[0] = 0x10008;
+  EXPECT_FALSE(fits({&guard, 1}, call.arguments()));
+}
+
 TEST(ArgumentPlan, PacksEachWordWhereItBelongs) {
   const std::vector<ir::ParamInfo> own = params();
   ir::ParamLayout layout;
@@ -199,6 +211,14 @@ TEST(ArgumentFacts, OffsetsOf32BitsLeaveSomeToSpare) {
   };
   EXPECT_EQ(fits(INT32_MAX - 65536), 1);
   EXPECT_EQ(fits(INT32_MAX - 65535), 0);
+  // And of a usual tensor, which is measured in a short way: 65533 * 32768 + 32767 is that number.
+  Call call;
+  call.extents[0][0] = 65534;
+  call.strides[0][0] = 32768;
+  for (const int64_t columns : {32768, 32769}) {
+    call.extents[0][1] = columns;
+    EXPECT_EQ(fact_value({FactKind::kFits32, 0, 0}, params(), call.arguments()), columns == 32768);
+  }
 }
 
 // All of them are asked, of each mode, and each is a value that a fact may have.

@@ -35,7 +35,7 @@ class KernelCacheTest : public FakeDriverTest {
     // Notes each run, and answers with the cubin of the architecture that it is asked for.
     const std::string ptxas = codegen::write_fake_ptxas(
         dir_.file("ptxas"),
-        absl::StrCat("echo run >> '", dir_.file("runs"),
+        absl::StrCat("echo \"$*\" >> '", dir_.file("runs"),
                      "'\ncase \"$*\" in *sm_80*) sm=80 ;; *) sm=90 ;; esac\ncat > /dev/null\ncp '",
                      dir_.path(), "'/sm_$sm.cubin \"$out\""));
     setenv("HEDDLE_PTXAS", ptxas.c_str(), 1);
@@ -181,6 +181,12 @@ TEST_F(OptionsOfLaunches, TheArchitectureIsTheOneAskedFor) {
   EXPECT_THAT(launch(""), IsOk());
   EXPECT_THAT(launch("--gpu-arch=sm_80"), IsOk());
   EXPECT_EQ(ptxas_runs(), 2);
+  std::ifstream log(dir_.file("runs"));
+  std::string first, second;
+  std::getline(log, first);
+  std::getline(log, second);
+  EXPECT_THAT(first, testing::HasSubstr("--gpu-name=sm_90a"));
+  EXPECT_THAT(second, testing::HasSubstr("--gpu-name=sm_80 "));
   EXPECT_EQ(compilations_, 1);
 }
 
