@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "heddle/codegen/environment.h"
 #include "heddle/codegen/toolchain/cubin.h"
 #include "heddle/codegen/toolchain/remembered_run.h"
 #include "heddle/codegen/toolchain/subprocess.h"
@@ -300,7 +301,10 @@ std::vector<Tool> tools_of(const AssembleOptions& options) {
     case Assembler::kDriver:
       break;
   }
-  if (search_for(Tool::kPtxas, options).is_request()) return {Tool::kPtxas};
+  const bool program_is_named =
+      !options.ptxas_path.empty() ||
+      !environment_variable(std::string(tool_variable(Tool::kPtxas)).c_str()).empty();
+  if (program_is_named) return {Tool::kPtxas};
   return {Tool::kPtxLibrary, Tool::kPtxas};
 }
 

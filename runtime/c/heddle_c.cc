@@ -228,6 +228,20 @@ Status compile(const HeddleCall& call) {
   });
 }
 
+// The tensors and sizes of a call that shapes or sizes are given of, as JSON.
+Status describe_call(const char* operation, const char* const* settings, int setting_count,
+                     const heddle::runtime::Shapes& shapes, const heddle::runtime::Sizes& sizes,
+                     const char** json) {
+  const StatusOr<const Operation*> found = find(operation);
+  if (!found.ok()) return found.status();
+  const StatusOr<heddle::Settings> chosen = settings_of(**found, settings, setting_count);
+  if (!chosen.ok()) return chosen.status();
+  const StatusOr<BoundCall> bound = heddle::runtime::bind(**found, *chosen, shapes, sizes);
+  if (!bound.ok()) return bound.status();
+  *json = (said() = heddle::runtime::to_json(*bound)).c_str();
+  return OkStatus();
+}
+
 }  // namespace
 
 int heddle_c_abi(void) { return HEDDLE_C_ABI; }
@@ -271,16 +285,9 @@ const char* heddle_tensors(const char* operation, const char* const* settings, i
                            const char* const* sizes, int size_count, const char** json) {
   return answer([&]() -> Status {
     if (Status s = check("heddle_tensors", {json}); !s.ok()) return s;
-    const StatusOr<const Operation*> found = find(operation);
-    if (!found.ok()) return found.status();
-    const StatusOr<heddle::Settings> chosen = settings_of(**found, settings, setting_count);
-    if (!chosen.ok()) return chosen.status();
     const StatusOr<heddle::runtime::Sizes> given = sizes_of(sizes, size_count);
     if (!given.ok()) return given.status();
-    const StatusOr<BoundCall> bound = heddle::runtime::bind(**found, *chosen, {}, *given);
-    if (!bound.ok()) return bound.status();
-    *json = (said() = heddle::runtime::to_json(*bound)).c_str();
-    return OkStatus();
+    return describe_call(operation, settings, setting_count, {}, *given, json);
   });
 }
 
@@ -289,17 +296,10 @@ const char* heddle_bind(const char* operation, const char* const* settings, int 
   return answer([&]() -> Status {
     if (Status s = check("heddle_bind", {json}); !s.ok()) return s;
     if (Status s = check_array("tensors", tensors, tensor_count); !s.ok()) return s;
-    const StatusOr<const Operation*> found = find(operation);
-    if (!found.ok()) return found.status();
-    const StatusOr<heddle::Settings> chosen = settings_of(**found, settings, setting_count);
-    if (!chosen.ok()) return chosen.status();
     const StatusOr<heddle::runtime::Shapes> shapes =
         shapes_of({tensors, static_cast<size_t>(tensor_count)});
     if (!shapes.ok()) return shapes.status();
-    const StatusOr<BoundCall> bound = heddle::runtime::bind(**found, *chosen, *shapes);
-    if (!bound.ok()) return bound.status();
-    *json = (said() = heddle::runtime::to_json(*bound)).c_str();
-    return OkStatus();
+    return describe_call(operation, settings, setting_count, *shapes, {}, json);
   });
 }
 
