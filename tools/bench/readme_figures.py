@@ -548,9 +548,10 @@ def passes_without_evidence(times, sizes):
 def sanitizers_table(data):
     where = sorted({(f.get("gpu", data["gpu"]), f.get("date", data["date"])) for f in data["figures"]})
     lines = [f"Tests of the GPU that ran under the tools of compute-sanitizer ({'; '.join(', '.join(one) for one in where)}, driver {data['driver']}, "
-             "`tools/bench/sanitizers.py`), and how many of them have findings: faults, or what CONTRIBUTING.md explains.", "",
-             "| Tests | Tool | passed | with faults | with explained findings |", "|---|---|---|---|---|"]
-    return lines + [f"| {f['suite']} | `{f['tool']}` | {f['tests']} | {len(f['faults'])} | {len(f['explained'])} |"
+             "`tools/bench/sanitizers.py`), how many of them the tool ended the program in, and how many have findings: faults, or what "
+             "CONTRIBUTING.md explains.", "",
+             "| Tests | Tool | passed | stopped | with faults | with explained findings |", "|---|---|---|---|---|---|"]
+    return lines + [f"| {f['suite']} | `{f['tool']}` | {f['tests']} | {f.get('stopped', 0)} | {len(f['faults'])} | {len(f['explained'])} |"
                     + ("" if f["ended"] and not f["failed"] else " not all ended |") for f in data["figures"]]
 
 

@@ -4,7 +4,8 @@
         TESTS: folder with test_kernels and test_dsl; OUT: folder for sanitizers.json
 
 Every suite below runs under every tool, in shards beside each other. What CONTRIBUTING.md explains is counted apart from faults:
-initcheck does not see what the copy engine writes, and racecheck no sync_warp() in front of an arrival. Fails where there are faults.
+initcheck does not see what the copy engine writes, and racecheck no sync_warp() in front of an arrival. Where a tool ends the program
+in a test, a new one goes on with the test behind it. Fails where there are faults, and where a test did not run.
 """
 import argparse
 import concurrent.futures
@@ -16,6 +17,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 
 from gpu_machine import machine
 
@@ -23,6 +25,8 @@ TOOLS = {"memcheck": [], "racecheck": [], "synccheck": ["--num-cuda-barriers", "
          "initcheck": ["--print-limit", "1000000", "--show-backtrace", "no"]}
 # The first line of a finding.
 FINDING = r"^========= (Invalid|Misaligned|Out-of-range|Program hit|Error:|Warning:|Barrier error|Divergent|Uninitialized __|Host API memory access error)"
+# The first line of a test.
+BEGUN = r"^\[ RUN      \] (\S+)"
 # What is said of no other clusters than those of 16, by synccheck: that nobody waits at the mbarriers of blocks from rank 8 on, and
 # that a program ended, in which such a kernel has met an illegal address that memcheck does not see.
 FAR_BARRIER = r"Barrier is located at shared address 0x[89a-f][0-9a-f]{6}$"
@@ -51,18 +55,39 @@ def sanitizer():
     return found
 
 
-def run(tests, device, tool, suite, shard, shards, limit):
-    """The text of one shard, and whether it ended in time."""
+def names(tests, suite):
+    """The tests of a suite."""
     program, chosen = SUITES[suite]
-    command = [sanitizer(), "--tool", tool, *TOOLS[tool], os.path.join(tests, program), f"--device={device}", f"--gtest_filter={chosen}"]
-    env = {**os.environ, "GTEST_TOTAL_SHARDS": str(shards), "GTEST_SHARD_INDEX": str(shard)}
-    # A session of their own: the tool leaves the program that it runs behind, which would hold the pipe.
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env, start_new_session=True) as process:
-        try:
-            return process.communicate(timeout=limit)[0], True
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            return process.communicate()[0], False
+    command = [os.path.join(tests, program), f"--gtest_filter={chosen}", "--gtest_list_tests"]
+    found, group = [], ""
+    for line in subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines():
+        name = line.split("#")[0].rstrip()
+        if not line.startswith(" "):
+            group = name
+        elif "DISABLED_" not in name:
+            found.append(group + name.strip())
+    return found
+
+
+def run(tests, device, tool, suite, wanted, limit):
+    """The text of the tests that are wanted, and whether they ended in time."""
+    text, deadline = "", time.monotonic() + limit
+    while wanted:
+        command = [sanitizer(), "--tool", tool, *TOOLS[tool], os.path.join(tests, SUITES[suite][0]), f"--device={device}",
+                   f"--gtest_filter={':'.join(wanted)}"]
+        # A session of their own: the tool leaves the program that it runs behind, which would hold the pipe.
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True) as process:
+            try:
+                part = process.communicate(timeout=max(1, deadline - time.monotonic()))[0]
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                return text + process.communicate()[0], False
+        text += part
+        begun = set(re.findall(BEGUN, part, re.MULTILINE))
+        if not begun:
+            break
+        wanted = [name for name in wanted if name not in begun]
+    return text, True
 
 
 def count(pattern, text):
@@ -105,15 +130,20 @@ def main():
     figures = kept
     here = machine("python3 tools/bench/sanitizers.py TESTS OUT")
     for suite in options.only:
+        wanted = names(options.tests, suite)
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
             jobs = [(tool, shard) for tool in options.tools for shard in range(options.shards)]
-            texts = dict(zip(jobs, pool.map(lambda job: run(options.tests, options.device, job[0], suite, job[1], options.shards, options.limit), jobs)))
+            texts = dict(zip(jobs, pool.map(
+                lambda job: run(options.tests, options.device, job[0], suite, wanted[job[1]::options.shards], options.limit), jobs)))
         for tool in options.tools:
             parts = [texts[tool, shard] for shard in range(options.shards)]
             whole = "\n".join(text for text, _ in parts)
             faults, explained = findings(whole, tool)
-            figures.append({"suite": suite, "tool": tool, "tests": count(r"^\[       OK", whole),
-                            "failed": count(r"^\[  FAILED  \] .*ms\)", whole), "ended": all(ended for _, ended in parts),
+            begun = set(re.findall(BEGUN, whole, re.MULTILINE))
+            results = {result: count(rf"^\[ {result} \] .*ms\)", whole) for result in ("      OK", " SKIPPED", " FAILED ")}
+            figures.append({"suite": suite, "tool": tool, "tests": results["      OK"], "failed": results[" FAILED "],
+                            "stopped": len(begun) - sum(results.values()),
+                            "ended": all(ended for _, ended in parts) and begun.issuperset(wanted),
                             "faults": faults, "explained": explained, "gpu": here["gpu"], "date": here["date"]})
             print(figures[-1], flush=True)
             with open(os.path.join(options.out, f"{tool} {suite}.log"), "w") as file:
