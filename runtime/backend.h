@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -18,6 +19,8 @@ struct TensorMap;
 }
 
 namespace heddle::runtime {
+
+class WorkGraph;
 
 // An address in the memory of a device.
 using DeviceAddress = uint64_t;
@@ -107,6 +110,12 @@ class Backend {
                                 size_t bytes) = 0;
   virtual Status fill8(StreamHandle stream, DeviceAddress to, uint8_t value, size_t count) = 0;
   virtual Status fill32(StreamHandle stream, DeviceAddress to, uint32_t value, size_t count) = 0;
+
+  // Graphs (graph/work_graph.h): an empty one; recording what a stream and those that join it are
+  // given, in place of running it; the end of that, and what was recorded.
+  virtual StatusOr<std::unique_ptr<WorkGraph>> create_graph() = 0;
+  virtual Status begin_capture(StreamHandle stream) = 0;
+  virtual StatusOr<std::unique_ptr<WorkGraph>> end_capture(StreamHandle stream) = 0;
 
   // Encodes a tensor map for the device's copy engine, in 128 bytes (ir/launch/tensor_map.h).
   virtual Status encode_tensor_map(const ir::TensorMap& map, std::byte* to) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "absl/container/fixed_array.h"
 #include "absl/strings/str_cat.h"
@@ -65,7 +66,7 @@ StatusOr<std::unique_ptr<Executable>> Executable::load(
   if (backend->kind() == BackendKind::kInterp) {
     StatusOr<ir::interp::Program> program = ir::interp::compile(code.optimized);
     if (!program.ok()) return program.status();
-    executable->program_ = *std::move(program);
+    executable->program_ = std::make_shared<const ir::interp::Program>(*std::move(program));
     executable->may_wait_ = may_wait_for_launch_before(code.optimized);
     return executable;
   }
@@ -132,18 +133,26 @@ Status Executable::launch_on_interp(const Stream& stream, const LaunchShape& sha
   }
   const int64_t resident = info.sm_count * (info.max_threads_per_sm / shape.block.count());
   if (Status s = check_cooperative(info, shape, resident, site_); !s.ok()) return s;
-  const ir::interp::LaunchArgs args{.grid = shape.grid,
-                                    .block = shape.block,
-                                    .params = absl::MakeConstSpan(block, program_->param_bytes()),
-                                    .dynamic_shared_bytes = static_cast<int>(shape.shared_bytes),
-                                    .cooperative = shape.cooperative};
   auto& device = static_cast<InterpBackend&>(*backend_);
-  Status beside = device.launches().note(stream.handle(), site_, shape.programmatic, may_wait_,
-                                         compilation_->params, arguments);
-  if (!beside.ok()) return beside;
-  return ir::interp::run(
-      *program_, args, device.memory(),
-      {.completion = device.completion(), .max_instructions = device.max_instructions()});
+  // A graph may outlive the kernel, and the arguments.
+  return device.run_or_record(
+      stream.handle(),
+      [&device, code = compilation_, program = program_, site = site_, shape, may_wait = may_wait_,
+       params = std::vector(block, block + program_->param_bytes()),
+       args = std::vector(arguments.begin(), arguments.end())](StreamHandle on) {
+        Status beside =
+            device.launches().note(on, site, shape.programmatic, may_wait, code->params, args);
+        if (!beside.ok()) return beside;
+        return ir::interp::run(
+            *program,
+            {.grid = shape.grid,
+             .block = shape.block,
+             .params = params,
+             .dynamic_shared_bytes = static_cast<int>(shape.shared_bytes),
+             .cooperative = shape.cooperative},
+            device.memory(),
+            {.completion = device.completion(), .max_instructions = device.max_instructions()});
+      });
 }
 
 }  // namespace heddle::runtime

@@ -44,9 +44,9 @@ class Executable {
   std::shared_ptr<const Compilation> compilation_;
   LaunchSite site_;
   ArgumentPlan plan_;
-  std::optional<Function> function_;            // cuda
-  std::optional<ir::interp::Program> program_;  // interp
-  bool may_wait_ = false;                       // for the launch before, likewise
+  std::optional<Function> function_;                    // cuda
+  std::shared_ptr<const ir::interp::Program> program_;  // interp
+  bool may_wait_ = false;                               // for the launch before, likewise
 };
 
 }  // namespace heddle::runtime

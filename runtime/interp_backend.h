@@ -13,6 +13,8 @@
 #include "heddle/ir/interp/interpreter.h"
 #include "heddle/ir/interp/memory.h"
 #include "heddle/runtime/backend.h"
+#include "heddle/runtime/graph/graph_memory.h"
+#include "heddle/runtime/graph/interp_graph.h"
 #include "heddle/runtime/programmatic_launches.h"
 
 namespace heddle::runtime {
@@ -35,6 +37,12 @@ class InterpBackend final : public Backend {
   ir::interp::Memory& memory() { return memory_; }
   // Executables note their launches here.
   ProgrammaticLaunches& launches() { return launches_; }
+  // Runs an operation, or records it where the stream's work is being recorded.
+  Status run_or_record(StreamHandle stream, const InterpStep& step) {
+    return captures_.record(stream, step) ? OkStatus() : step(stream);
+  }
+  InterpCaptures& captures() { return captures_; }
+  GraphMemory& graph_memory() { return graph_memory_; }
 
   // See Device::set_max_instructions.
   void set_max_instructions(int64_t count) { max_instructions_.store(count); }
@@ -52,6 +60,8 @@ class InterpBackend final : public Backend {
 
   StatusOr<DeviceAddress> allocate(size_t bytes) override;
   void deallocate(DeviceAddress address) noexcept override;
+  StatusOr<DeviceAddress> allocate_in(StreamHandle stream, size_t bytes) override;
+  void deallocate_in(StreamHandle stream, DeviceAddress address) noexcept override;
   StatusOr<void*> allocate_host(size_t bytes) override;
   void deallocate_host(void* memory) noexcept override;
 
@@ -78,9 +88,19 @@ class InterpBackend final : public Backend {
   Status fill8(StreamHandle stream, DeviceAddress to, uint8_t value, size_t count) override;
   Status fill32(StreamHandle stream, DeviceAddress to, uint32_t value, size_t count) override;
 
+  StatusOr<std::unique_ptr<WorkGraph>> create_graph() override;
+  Status begin_capture(StreamHandle stream) override;
+  StatusOr<std::unique_ptr<WorkGraph>> end_capture(StreamHandle stream) override;
+
  private:
+  // Copies and fills: `operation` is what of the memory to call, `what` names it in errors.
+  template <class Operation, class... Args>
+  Status enqueue(StreamHandle stream, const char* what, Operation operation, Args... arguments);
+
   ir::interp::Memory memory_;
   ProgrammaticLaunches launches_;
+  GraphMemory graph_memory_;
+  InterpCaptures captures_;
   std::atomic<int64_t> max_instructions_{ir::interp::kDefaultMaxInstructions};
   std::atomic<ir::interp::Completion::When> when_{ir::interp::Completion{}.when};
   std::atomic<uint64_t> seed_{0};

@@ -329,6 +329,13 @@ Status Memory::mark_initialized(uint64_t address, uint64_t bytes) {
   return OkStatus();
 }
 
+Status Memory::mark_uninitialized(uint64_t address, uint64_t bytes) {
+  const StatusOr<Allocation*> target = require(address, bytes);
+  if (!target.ok()) return target.status();
+  (*target)->mark_uninitialized(address, bytes);
+  return OkStatus();
+}
+
 uint64_t Memory::allocated_bytes() const {
   std::lock_guard<std::mutex> lock(mutex_);
   return allocated_bytes_;

@@ -168,6 +168,8 @@ class Memory {
   bool is_initialized(uint64_t address, uint64_t bytes) const;
   // Records that a live range was written; kInvalidArgument when it is not live.
   Status mark_initialized(uint64_t address, uint64_t bytes);
+  // Forgets that a live range was written; kInvalidArgument when it is not live.
+  Status mark_uninitialized(uint64_t address, uint64_t bytes);
 
   uint64_t capacity() const { return capacity_; }
   uint64_t allocated_bytes() const;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "heddle/runtime/cuda/cuda_graph.h"
 
 namespace heddle::runtime::cuda {
 namespace {
@@ -190,21 +191,6 @@ Status CudaBackend::fail(const char* symbol, Result result, absl::string_view su
   return driver_error(api(), result, failure);
 }
 
-template <class... Args, class... Actual>
-void CudaBackend::release(const DriverFunction<Result(Args...)>& function,
-                          Actual... arguments) noexcept {
-  const Scope scope(*this);
-  if (scope.result() != Result::kSuccess) return;
-  // Freeing can bring an earlier kernel's fault to light; nobody is there to be told, but later
-  // calls will be.
-  const Result result = function(arguments...);
-  if (error_info(result).sticky && !lost()) (void)fail(function.symbol, result);
-}
-
-void CudaBackend::unload_module(ModuleHandle module) noexcept {
-  release(api().module_unload, module);
-}
-
 StatusOr<MemoryUsage> CudaBackend::memory_usage() {
   size_t free = 0;
   size_t total = 0;
@@ -300,6 +286,13 @@ StatusOr<DeviceAddress> CudaBackend::allocate(size_t bytes) {
 void CudaBackend::deallocate(DeviceAddress address) noexcept { release(api().mem_free, address); }
 
 StatusOr<DeviceAddress> CudaBackend::allocate_in(StreamHandle stream, size_t bytes) {
+  if (recordings_.any()) {
+    const StatusOr<std::shared_ptr<Recording>> recording = recordings_.of(stream);
+    if (!recording.ok()) return recording.status();
+    if (*recording != nullptr) {
+      return graph_memory_.allocate(*this, recording->get(), stream, bytes);
+    }
+  }
   const StatusOr<MemoryPoolHandle> pool = memory_pool();
   if (!pool.ok()) return pool.status();
   if (*pool == nullptr) return allocate(bytes);
@@ -307,6 +300,7 @@ StatusOr<DeviceAddress> CudaBackend::allocate_in(StreamHandle stream, size_t byt
 }
 
 void CudaBackend::deallocate_in(StreamHandle stream, DeviceAddress address) noexcept {
+  if (graph_memory_.give_back(address)) return;
   const StatusOr<MemoryPoolHandle> pool = memory_pool();
   if (!pool.ok() || *pool == nullptr) return deallocate(address);
   release(api().mem_free_async, address, driver_stream(stream));
@@ -441,6 +435,22 @@ Status CudaBackend::fill8(StreamHandle stream, DeviceAddress to, uint8_t value, 
 Status CudaBackend::fill32(StreamHandle stream, DeviceAddress to, uint32_t value, size_t count) {
   return call_about(Amount{count, "words"}, api().memset_d32_async, to, value, count,
                     driver_stream(stream));
+}
+
+StatusOr<std::unique_ptr<WorkGraph>> CudaBackend::create_graph() {
+  GraphHandle graph = nullptr;
+  if (Status s = call(api().graph_create, &graph, 0U); !s.ok()) return s;
+  return std::make_unique<CudaGraph>(*this, graph, nullptr);
+}
+
+Status CudaBackend::begin_capture(StreamHandle stream) { return recordings_.begin_capture(stream); }
+
+StatusOr<std::unique_ptr<WorkGraph>> CudaBackend::end_capture(StreamHandle stream) {
+  GraphHandle graph = nullptr;
+  StatusOr<std::shared_ptr<Recording>> recording = recordings_.end_capture(stream, &graph);
+  if (recording.ok()) return std::make_unique<CudaGraph>(*this, graph, *std::move(recording));
+  if (graph != nullptr) release(api().graph_destroy, graph);
+  return recording.status();
 }
 
 }  // namespace heddle::runtime::cuda

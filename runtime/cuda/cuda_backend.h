@@ -17,6 +17,8 @@
 #include "heddle/runtime/cuda/driver.h"
 #include "heddle/runtime/cuda/errors.h"
 #include "heddle/runtime/cuda/launch_ring.h"
+#include "heddle/runtime/cuda/recording.h"
+#include "heddle/runtime/graph/graph_memory.h"
 
 namespace heddle::runtime::cuda {
 
@@ -77,6 +79,9 @@ class CudaBackend final : public Backend {
                         size_t bytes) override;
   Status fill8(StreamHandle stream, DeviceAddress to, uint8_t value, size_t count) override;
   Status fill32(StreamHandle stream, DeviceAddress to, uint32_t value, size_t count) override;
+  StatusOr<std::unique_ptr<WorkGraph>> create_graph() override;
+  Status begin_capture(StreamHandle stream) override;
+  StatusOr<std::unique_ptr<WorkGraph>> end_capture(StreamHandle stream) override;
   Status encode_tensor_map(const ir::TensorMap& map, std::byte* to) override;
 
   // For the code that loads modules and launches.
@@ -134,7 +139,15 @@ class CudaBackend final : public Backend {
     return fail(function.symbol, result, to_text(amount));
   }
 
-  void unload_module(ModuleHandle module) noexcept;
+  // Calls a function that gives something back. What goes wrong is told by later calls.
+  template <class... Args, class... Actual>
+  void release(const DriverFunction<Result(Args...)>& function, Actual... arguments) noexcept {
+    const Scope scope(*this);
+    if (scope.result() != Result::kSuccess) return;
+    // Giving back can bring an earlier kernel's fault to light.
+    const Result result = function(arguments...);
+    if (error_info(result).sticky && !lost()) (void)fail(function.symbol, result);
+  }
 
   // The status of a failed call. A sticky error makes the backend lost and is attributed to
   // `culprit` or, without one, to the launches that nobody has waited for.
@@ -144,6 +157,8 @@ class CudaBackend final : public Backend {
   bool lost() const { return lost_.load(std::memory_order_acquire); }
   const DriverApi& api() const { return driver_.api(); }
   LaunchRing& ring() { return ring_; }
+  Recordings& recordings() { return recordings_; }
+  GraphMemory& graph_memory() { return graph_memory_; }
   bool synchronous() const { return synchronous_; }
 
  private:
@@ -152,8 +167,6 @@ class CudaBackend final : public Backend {
 
   static std::string to_text(Amount amount);
 
-  template <class... Args, class... Actual>
-  void release(const DriverFunction<Result(Args...)>& function, Actual... arguments) noexcept;
   StatusOr<bool> query(const char* symbol, Result result);
   template <class... Args, class... Rest>
   StatusOr<DeviceAddress> allocate_by(
@@ -170,6 +183,8 @@ class CudaBackend final : public Backend {
   const ContextHandle context_;
   const bool synchronous_;
   LaunchRing ring_;
+  Recordings recordings_{*this};
+  GraphMemory graph_memory_;
 
   std::mutex pool_mutex_;
   // What Stream::allocate() takes memory from, and gives it back to; nothing before it is first asked

@@ -15,6 +15,7 @@ enum class Result : int32_t {
   kSuccess = 0,
   kOutOfMemory = 2,
   kNotReady = 600,
+  kGraphUpdateFailure = 910,
   kInvalidClusterSize = 912,
 };
 
@@ -27,6 +28,10 @@ using FunctionHandle = struct FunctionTag*;
 using DriverStream = struct StreamTag*;
 using DriverEvent = struct EventTag*;
 using MemoryPoolHandle = struct MemoryPoolTag*;
+using GraphHandle = struct GraphTag*;
+using GraphNodeHandle = struct GraphNodeTag*;
+using GraphExecHandle = struct GraphExecTag*;
+using LibraryKernelHandle = struct LibraryKernelTag*;
 
 // CUdevice_attribute
 enum class DeviceAttribute : int32_t {
@@ -161,6 +166,25 @@ struct DriverLaunchConfig {
   uint32_t attribute_count;
 };
 
+// CUDA_KERNEL_NODE_PARAMS_v2
+struct KernelNodeParameters {
+  FunctionHandle function;
+  uint32_t grid_x, grid_y, grid_z;
+  uint32_t block_x, block_y, block_z;
+  uint32_t dynamic_shared_bytes;
+  void** parameters;
+  void** extra;
+  LibraryKernelHandle kernel;  // where there is no function
+  ContextHandle context;
+};
+
+// CUgraphExecUpdateResultInfo
+struct GraphUpdateInfo {
+  int32_t result;
+  GraphNodeHandle node;
+  GraphNodeHandle from_node;
+};
+
 // Member, exported symbol, signature. The symbols carry the version whose signature is given here.
 #define HEDDLE_CUDA_FUNCTIONS(F)                                                                   \
   F(init, "cuInit", Result(unsigned))                                                              \
@@ -207,6 +231,34 @@ struct DriverLaunchConfig {
   F(stream_wait_event, "cuStreamWaitEvent", Result(DriverStream, DriverEvent, unsigned))           \
   F(thread_exchange_capture_mode, "cuThreadExchangeStreamCaptureMode", Result(CaptureMode*))       \
   F(stream_is_capturing, "cuStreamIsCapturing", Result(DriverStream, CaptureStatus*))              \
+  F(stream_begin_capture, "cuStreamBeginCapture_v2", Result(DriverStream, CaptureMode))            \
+  F(stream_end_capture, "cuStreamEndCapture", Result(DriverStream, GraphHandle*))                  \
+  F(stream_get_capture_info, "cuStreamGetCaptureInfo_v2",                                          \
+    Result(DriverStream, CaptureStatus*, uint64_t*, GraphHandle*, const GraphNodeHandle**,         \
+           size_t*))                                                                               \
+  F(graph_create, "cuGraphCreate", Result(GraphHandle*, unsigned))                                 \
+  F(graph_destroy, "cuGraphDestroy", Result(GraphHandle))                                          \
+  F(graph_add_empty_node, "cuGraphAddEmptyNode",                                                   \
+    Result(GraphNodeHandle*, GraphHandle, const GraphNodeHandle*, size_t))                         \
+  F(graph_add_kernel_node, "cuGraphAddKernelNode_v2",                                              \
+    Result(GraphNodeHandle*, GraphHandle, const GraphNodeHandle*, size_t,                          \
+           const KernelNodeParameters*))                                                           \
+  F(graph_kernel_node_set_attribute, "cuGraphKernelNodeSetAttribute",                              \
+    Result(GraphNodeHandle, LaunchAttributeId, const LaunchAttribute::Value*))                     \
+  F(graph_add_child_graph_node, "cuGraphAddChildGraphNode",                                        \
+    Result(GraphNodeHandle*, GraphHandle, const GraphNodeHandle*, size_t, GraphHandle))            \
+  F(graph_instantiate, "cuGraphInstantiateWithFlags",                                              \
+    Result(GraphExecHandle*, GraphHandle, unsigned long long)) /* NOLINT */                        \
+  F(graph_launch, "cuGraphLaunch", Result(GraphExecHandle, DriverStream))                          \
+  F(graph_exec_update, "cuGraphExecUpdate_v2",                                                     \
+    Result(GraphExecHandle, GraphHandle, GraphUpdateInfo*))                                        \
+  F(graph_exec_kernel_node_set_params, "cuGraphExecKernelNodeSetParams_v2",                        \
+    Result(GraphExecHandle, GraphNodeHandle, const KernelNodeParameters*))                         \
+  F(graph_exec_child_graph_node_set_params, "cuGraphExecChildGraphNodeSetParams",                  \
+    Result(GraphExecHandle, GraphNodeHandle, GraphHandle))                                         \
+  F(graph_node_set_enabled, "cuGraphNodeSetEnabled",                                               \
+    Result(GraphExecHandle, GraphNodeHandle, unsigned))                                            \
+  F(graph_exec_destroy, "cuGraphExecDestroy", Result(GraphExecHandle))                             \
   F(event_create, "cuEventCreate", Result(DriverEvent*, unsigned))                                 \
   F(event_destroy, "cuEventDestroy_v2", Result(DriverEvent))                                       \
   F(event_record, "cuEventRecord", Result(DriverEvent, DriverStream))                              \

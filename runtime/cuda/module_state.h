@@ -19,7 +19,7 @@ struct FunctionState;
 struct ModuleState {
   ModuleState(std::shared_ptr<CudaBackend> owner, ModuleHandle loaded, std::string jit_log)
       : backend(std::move(owner)), handle(loaded), log(std::move(jit_log)) {}
-  ~ModuleState() { backend->unload_module(handle); }
+  ~ModuleState() { backend->release(backend->api().module_unload, handle); }
   ModuleState(const ModuleState&) = delete;
   ModuleState& operator=(const ModuleState&) = delete;
 

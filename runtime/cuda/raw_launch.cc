@@ -273,6 +273,25 @@ Status launch_raw(const Function& function, const LaunchShape& shape, const void
   if (ABSL_PREDICT_FALSE(scope.result() != Result::kSuccess)) {
     return gpu.fail(scope.failed_call(), scope.result(), site->describe());
   }
+  std::shared_ptr<cuda::Recording> recording;
+  if (ABSL_PREDICT_FALSE(gpu.recordings().any())) {
+    StatusOr<std::shared_ptr<cuda::Recording>> found = gpu.recordings().of(queue);
+    if (!found.ok()) return found.status();
+    recording = *std::move(found);
+  }
+  if (ABSL_PREDICT_FALSE(recording != nullptr)) {
+    recording->kept.push_back(function.state_);
+    recording->launches.push_back({*site, shape, queue});
+    if (recording->kind == cuda::Recording::Kind::kNode) {
+      const auto* const block = static_cast<const std::byte*>(parameters);
+      recording->stored.push_back({state.handle,
+                                   shape,
+                                   {attributes, attributes + count},
+                                   {block, block + bytes},
+                                   {places.begin(), places.end()}});
+      return OkStatus();
+    }
+  }
   // Recorded first: another thread may meet this launch's fault before the call below returns.
   const uint64_t ticket = gpu.ring().add(*site, shape, queue);
   const bool one_by_one = !places.empty();
@@ -284,6 +303,7 @@ Status launch_raw(const Function& function, const LaunchShape& shape, const void
     return gpu.fail(gpu.api().launch_kernel_ex.symbol, result,
                     absl::StrCat(site->describe(), " with ", describe(shape)));
   }
+  if (ABSL_PREDICT_FALSE(recording != nullptr)) gpu.ring().remove(ticket);  // it has not run
   if (ABSL_PREDICT_FALSE(gpu.synchronous())) {
     return wait_for_launch(gpu, *site, shape, queue, ticket);
   }

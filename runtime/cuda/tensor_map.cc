@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/check.h"
 #include "heddle/runtime/cuda/cuda_backend.h"
+#include "heddle/runtime/cuda/tensor_map_words.h"
 
 namespace heddle::runtime::cuda {
 namespace {
@@ -68,8 +69,15 @@ Word word_for(int bytes, const Words<Word>& words) {
 
 }  // namespace
 
+TensorMapWords words_for(const ir::BoxShape& shape) {
+  return {type_of(shape.scalar), word_for(shape.swizzle, kSwizzles),
+          word_for(shape.promotion, kPromotions),
+          shape.nan_fill ? TensorMapFill::kNan : TensorMapFill::kZeros};
+}
+
 Status CudaBackend::encode_tensor_map(const ir::TensorMap& map, std::byte* to) {
   const ir::BoxShape& shape = map.shape;
+  const TensorMapWords words = words_for(shape);
   uint64_t extents[ir::kMaxTensorMapRank], strides[ir::kMaxTensorMapRank];
   uint32_t box[ir::kMaxTensorMapRank], steps[ir::kMaxTensorMapRank];
   for (size_t d = 0; d < static_cast<size_t>(shape.rank); ++d) {
@@ -86,19 +94,17 @@ Status CudaBackend::encode_tensor_map(const ir::TensorMap& map, std::byte* to) {
       lower[i] = static_cast<int>(shape.lower[i]);
       upper[i] = static_cast<int>(shape.upper[i]);
     }
-    const Status status =
-        call(api().tensor_map_encode_im2col, &encoded, type_of(shape.scalar),
-             static_cast<uint32_t>(shape.rank), reinterpret_cast<void*>(map.address), extents,
-             strides, lower, upper, box[0], box[1], steps, TensorMapInterleave::kNone,
-             word_for(shape.swizzle, kSwizzles), word_for(shape.promotion, kPromotions),
-             shape.nan_fill ? TensorMapFill::kNan : TensorMapFill::kZeros);
+    const Status status = call(
+        api().tensor_map_encode_im2col, &encoded, words.type, static_cast<uint32_t>(shape.rank),
+        reinterpret_cast<void*>(map.address), extents, strides, lower, upper, box[0], box[1], steps,
+        TensorMapInterleave::kNone, words.swizzle, words.promotion, words.fill);
     if (status.ok()) std::memcpy(to, &encoded, sizeof(encoded));
     return status;
   }
   const Status status =
-      call(api().tensor_map_encode_tiled, &encoded, type_of(shape.scalar),
-           static_cast<uint32_t>(shape.rank), reinterpret_cast<void*>(map.address), extents,
-           strides, box, steps, TensorMapInterleave::kNone, word_for(shape.swizzle, kSwizzles),
+      call(api().tensor_map_encode_tiled, &encoded, words.type, static_cast<uint32_t>(shape.rank),
+           reinterpret_cast<void*>(map.address), extents, strides, box, steps,
+           TensorMapInterleave::kNone, word_for(shape.swizzle, kSwizzles),
            word_for(shape.promotion, kPromotions),
            shape.nan_fill ? TensorMapFill::kNan : TensorMapFill::kZeros);
   if (status.ok()) std::memcpy(to, &encoded, sizeof(encoded));

@@ -2,11 +2,14 @@
 
 #include <cstdlib>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/launch/launch_program.h"
 #include "heddle/runtime/compile.h"
+#include "heddle/runtime/graph/work_graph.h"
+#include "heddle/runtime/interp_backend.h"
 
 namespace heddle::runtime {
 namespace {
@@ -16,6 +19,16 @@ constexpr DeviceAddress kAlignment = 256;
 constexpr DeviceAddress kFirstAddress = DeviceAddress{1} << 44;
 
 }  // namespace
+
+DeviceInfo info_of(const ir::Target& target) {
+  DeviceInfo info = InterpBackend::default_info();
+  info.name = std::string(target.name);
+  info.compute_major = target.sm / 10;
+  info.compute_minor = target.sm % 10;
+  info.cluster_launch = has(target, ir::Feature::kClusters);
+  info.limits.max_shared_per_block = target.shared_bytes;
+  return info;
+}
 
 Device open_dry_run(DeviceInfo info, OnDryLaunch on_launch) {
   return Device(std::make_shared<DryRunBackend>(std::move(info), std::move(on_launch)));
@@ -70,6 +83,18 @@ Status DryRunBackend::copy_to_host(StreamHandle, void*, DeviceAddress, size_t) {
       "copy to the host on a dry run: nothing has been computed; an operation that looks at "
       "results "
       "can only be run");
+}
+
+Status DryRunBackend::begin_capture(StreamHandle) {
+  return FailedPreconditionError("a dry run has no graphs: nothing is enqueued on it");
+}
+
+StatusOr<std::unique_ptr<WorkGraph>> DryRunBackend::create_graph() {
+  return begin_capture(StreamHandle::kDefault);
+}
+
+StatusOr<std::unique_ptr<WorkGraph>> DryRunBackend::end_capture(StreamHandle stream) {
+  return begin_capture(stream);
 }
 
 }  // namespace heddle::runtime

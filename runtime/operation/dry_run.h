@@ -15,6 +15,7 @@
 #include <functional>
 
 #include "heddle/ir/kernel_source.h"
+#include "heddle/ir/target.h"
 #include "heddle/runtime/argument.h"
 #include "heddle/runtime/device.h"
 #include "heddle/runtime/launch_limits.h"
@@ -39,11 +40,14 @@ using OnDryLaunch = std::function<Status(const DryLaunch&)>;
 // there.
 Device open_dry_run(DeviceInfo info, OnDryLaunch on_launch);
 
+// A device of that target, as far as operations ask: else as an H200.
+DeviceInfo info_of(const ir::Target& target);
+
 // Whether a dry run was asked for results. What the caller does behind that is not seen.
 bool results_were_wanted(const Device& dry_run);
 
-// What stands behind a dry run. open_dry_run() makes one.
-class DryRunBackend final : public Backend {
+// What stands behind a dry run. open_dry_run() makes one; others may derive from it to see more than launches.
+class DryRunBackend : public Backend {
  public:
   // For open_dry_run().
   DryRunBackend(DeviceInfo info, OnDryLaunch on_launch);
@@ -83,6 +87,10 @@ class DryRunBackend final : public Backend {
   }
   Status fill8(StreamHandle, DeviceAddress, uint8_t, size_t) override { return OkStatus(); }
   Status fill32(StreamHandle, DeviceAddress, uint32_t, size_t) override { return OkStatus(); }
+
+  StatusOr<std::unique_ptr<WorkGraph>> create_graph() override;
+  Status begin_capture(StreamHandle) override;
+  StatusOr<std::unique_ptr<WorkGraph>> end_capture(StreamHandle) override;
 
  private:
   OnDryLaunch on_launch_;

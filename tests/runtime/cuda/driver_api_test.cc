@@ -23,6 +23,7 @@ static_assert(same(Result::kSuccess, CUDA_SUCCESS));
 static_assert(same(Result::kOutOfMemory, CUDA_ERROR_OUT_OF_MEMORY));
 static_assert(same(Result::kNotReady, CUDA_ERROR_NOT_READY));
 static_assert(same(Result::kInvalidClusterSize, CUDA_ERROR_INVALID_CLUSTER_SIZE));
+static_assert(same(Result::kGraphUpdateFailure, CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE));
 static_assert(sizeof(Result) == sizeof(CUresult));
 static_assert(std::is_same_v<DeviceOrdinal, CUdevice>);
 static_assert(std::is_same_v<DevicePointer, CUdeviceptr>);
@@ -149,6 +150,29 @@ SAME_CONFIG_FIELD(stream, hStream);
 SAME_CONFIG_FIELD(attributes, attrs);
 SAME_CONFIG_FIELD(attribute_count, numAttrs);
 
+#define SAME_NODE_FIELD(ours, theirs)                            \
+  static_assert(offsetof(KernelNodeParameters, ours) ==          \
+                    offsetof(CUDA_KERNEL_NODE_PARAMS, theirs) && \
+                sizeof(KernelNodeParameters::ours) == sizeof(CUDA_KERNEL_NODE_PARAMS::theirs))
+static_assert(sizeof(KernelNodeParameters) == sizeof(CUDA_KERNEL_NODE_PARAMS));
+SAME_NODE_FIELD(function, func);
+SAME_NODE_FIELD(grid_x, gridDimX);
+SAME_NODE_FIELD(grid_y, gridDimY);
+SAME_NODE_FIELD(grid_z, gridDimZ);
+SAME_NODE_FIELD(block_x, blockDimX);
+SAME_NODE_FIELD(block_y, blockDimY);
+SAME_NODE_FIELD(block_z, blockDimZ);
+SAME_NODE_FIELD(dynamic_shared_bytes, sharedMemBytes);
+SAME_NODE_FIELD(parameters, kernelParams);
+SAME_NODE_FIELD(extra, extra);
+SAME_NODE_FIELD(kernel, kern);
+SAME_NODE_FIELD(context, ctx);
+
+static_assert(sizeof(GraphUpdateInfo) == sizeof(CUgraphExecUpdateResultInfo));
+static_assert(offsetof(GraphUpdateInfo, node) == offsetof(CUgraphExecUpdateResultInfo, errorNode));
+static_assert(offsetof(GraphUpdateInfo, from_node) ==
+              offsetof(CUgraphExecUpdateResultInfo, errorFromNode));
+
 // A parameter of ours and of NVIDIA's that are passed alike: both pointers, or of one size.
 template <class Ours, class Theirs>
 constexpr bool kAlike = std::is_pointer_v<Ours> == std::is_pointer_v<Theirs> &&
@@ -213,6 +237,21 @@ TEST(DriverApiTest, FunctionsAreDeclaredAsInCudaH) {
   CHECK_FUNCTION(stream_query, cuStreamQuery);
   CHECK_FUNCTION(stream_wait_event, cuStreamWaitEvent);
   CHECK_FUNCTION(stream_is_capturing, cuStreamIsCapturing);
+  CHECK_FUNCTION(stream_begin_capture, cuStreamBeginCapture);
+  CHECK_FUNCTION(stream_end_capture, cuStreamEndCapture);
+  CHECK_FUNCTION(graph_create, cuGraphCreate);
+  CHECK_FUNCTION(graph_destroy, cuGraphDestroy);
+  CHECK_FUNCTION(graph_add_empty_node, cuGraphAddEmptyNode);
+  CHECK_FUNCTION(graph_add_kernel_node, cuGraphAddKernelNode);
+  CHECK_FUNCTION(graph_kernel_node_set_attribute, cuGraphKernelNodeSetAttribute);
+  CHECK_FUNCTION(graph_add_child_graph_node, cuGraphAddChildGraphNode);
+  CHECK_FUNCTION(graph_instantiate, cuGraphInstantiate);
+  CHECK_FUNCTION(graph_launch, cuGraphLaunch);
+  CHECK_FUNCTION(graph_exec_update, cuGraphExecUpdate);
+  CHECK_FUNCTION(graph_exec_kernel_node_set_params, cuGraphExecKernelNodeSetParams);
+  CHECK_FUNCTION(graph_exec_child_graph_node_set_params, cuGraphExecChildGraphNodeSetParams);
+  CHECK_FUNCTION(graph_node_set_enabled, cuGraphNodeSetEnabled);
+  CHECK_FUNCTION(graph_exec_destroy, cuGraphExecDestroy);
   CHECK_FUNCTION(event_create, cuEventCreate);
   CHECK_FUNCTION(event_destroy, cuEventDestroy);
   CHECK_FUNCTION(event_record, cuEventRecord);
@@ -231,6 +270,8 @@ TEST(DriverApiTest, FunctionsAreDeclaredAsInCudaH) {
   static_assert(
       AlikeFunctions<std::remove_pointer_t<decltype(DriverApi().event_elapsed_time.entry)>,
                      decltype(cuEventElapsedTime)>::value);
+  // Of cuStreamGetCaptureInfo, the version that came before CUDA 12.3, as edges have no data here: cuda.h no longer declares it.
+  EXPECT_STREQ(DriverApi().stream_get_capture_info.symbol, "cuStreamGetCaptureInfo_v2");
 }
 
 struct NamedCode {
@@ -298,10 +339,15 @@ TEST(DriverApiTest, ErrorTableAgreesWithCudaH) {
       CODE(CUDA_ERROR_MPS_CLIENT_TERMINATED),
       CODE(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED),
       CODE(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED),
+      CODE(CUDA_ERROR_STREAM_CAPTURE_MERGE),
+      CODE(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED),
+      CODE(CUDA_ERROR_STREAM_CAPTURE_UNJOINED),
       CODE(CUDA_ERROR_STREAM_CAPTURE_ISOLATION),
       CODE(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT),
       CODE(CUDA_ERROR_CAPTURED_EVENT),
+      CODE(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD),
       CODE(CUDA_ERROR_TIMEOUT),
+      CODE(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE),
       CODE(CUDA_ERROR_EXTERNAL_DEVICE),
       CODE(CUDA_ERROR_INVALID_CLUSTER_SIZE),
       CODE(CUDA_ERROR_FUNCTION_NOT_LOADED),

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/launch/tensor_map.h"
+#include "heddle/runtime/graph/graph.h"
 #include "runtime/cuda/fake_driver_test.h"
 
 namespace heddle::runtime::cuda {
@@ -22,6 +23,8 @@ constexpr const char* kSilent[] = {"cuCtxPopCurrent_v2",
                                    "cuDeviceGetDefaultMemPool",
                                    "cuEventDestroy_v2",
                                    "cuGetErrorName",
+                                   "cuGraphDestroy",
+                                   "cuGraphExecDestroy",
                                    "cuGetErrorString",
                                    "cuMemFreeHost",
                                    "cuMemFreeAsync",
@@ -45,6 +48,41 @@ bool is_silent(const std::string& symbol) {
 
 #define RETURN_IF_FAILED(expression) \
   if (Status status_ = (expression); !status_.ok()) return status_
+
+// Records, launches and changes graphs of a kernel.
+Status use_graphs(const Device& device, const Stream& stream, const Function& function) {
+  const LaunchSite site("row_sum", "row_sum.cc", 14);
+  const uint8_t parameters[24] = {};
+  const auto launch_of = [&](int64_t grid) {
+    return [&function, &site, &parameters, grid](const Stream& s) {
+      return grid == 0 ? OkStatus()
+                       : launch_raw(function, {.grid = grid, .block = 32, .cooperative = true},
+                                    parameters, sizeof(parameters), &site, &s);
+    };
+  };
+  const auto work = [&](const Stream& s) -> Status {
+    RETURN_IF_FAILED(s.allocate(256).status());
+    return launch_of(2)(s);
+  };
+  StatusOr<Graph> captured = Graph::capture(stream, work);
+  RETURN_IF_FAILED(captured.status());
+  RETURN_IF_FAILED(captured->recapture(stream, work));
+  RETURN_IF_FAILED(captured->launch(stream));
+
+  GraphBuilder builder(device);
+  StatusOr<GraphNode> empty = builder.add_launch({}, launch_of(0));
+  RETURN_IF_FAILED(empty.status());
+  StatusOr<GraphNode> kernel = builder.add_launch({*empty}, launch_of(2));
+  RETURN_IF_FAILED(kernel.status());
+  StatusOr<GraphNode> part = builder.add({*kernel}, work);
+  RETURN_IF_FAILED(part.status());
+  StatusOr<Graph> built = std::move(builder).build();
+  RETURN_IF_FAILED(built.status());
+  RETURN_IF_FAILED(built->set_launch(*kernel, launch_of(3)));
+  RETURN_IF_FAILED(built->set_launch(*kernel, launch_of(0)));
+  RETURN_IF_FAILED(built->set(*part, work));
+  return built->launch(stream);
+}
 
 // Uses everything that a device can do, up to the first failure, and gives everything back.
 // `device` outlives the call, so that its health can be asked.
@@ -98,6 +136,7 @@ Status use_everything(StatusOr<Device>& device) {
                                  .lower = {-1, -2},
                                  .upper = {-3, 4}}};
   RETURN_IF_FAILED(device->backend()->encode_tensor_map(images, map));
+  RETURN_IF_FAILED(use_graphs(*device, *stream, *function));
   RETURN_IF_FAILED(stream->synchronize());
   return device->synchronize();
 }

@@ -61,6 +61,7 @@ class FakeDriverTest : public testing::Test {
     EXPECT_EQ(live.streams, 0);
     EXPECT_EQ(live.events, 0);
     EXPECT_EQ(live.modules, 0);
+    EXPECT_EQ(live.graphs, 0);
     EXPECT_EQ(live.contexts, 0);
   }
 

@@ -8,67 +8,10 @@
 #include <mutex>
 #include <sstream>
 
-#include "runtime/cuda/fake_cuda/fake_state.h"
+#include "runtime/cuda/fake_cuda/fake_call.h"
 
 namespace heddle::runtime::cuda {
 namespace {
-
-constexpr Result kInvalidValue{1};
-constexpr Result kNotInitialized{3};
-constexpr Result kInvalidContext{201};
-constexpr Result kInvalidHandle{400};
-constexpr Result kCaptureUnsupported{900};
-constexpr Result kNotFound{500};
-
-Fake& fake() {
-  static Fake instance;
-  return instance;
-}
-
-ContextHandle primary_context(DeviceOrdinal device) {
-  return reinterpret_cast<ContextHandle>(static_cast<uintptr_t>(0xC000 + device));
-}
-
-// What a call needs before it does anything.
-enum Need { kNothing, kInit, kContext };
-
-// One call: locks, logs, and says whether it must fail.
-class Call {
- public:
-  Call(const char* symbol, Need need, const std::string& arguments = "")
-      : lock_(fake().mutex), result_(Result::kSuccess) {
-    Fake& f = fake();
-    f.log.push_back(arguments.empty() ? symbol : symbol + (" " + arguments));
-    if (const auto found = f.faults.find(symbol); found != f.faults.end()) {
-      if (found->second.after-- <= 0) result_ = Result{found->second.code};
-    }
-    if (result_ != Result::kSuccess) return;
-    if (need >= kInit && !f.initialized) result_ = kNotInitialized;
-    if (need == kContext) {
-      const ContextHandle current = f.current_context();
-      bool ours = false;
-      for (const auto& [device, count] : f.retained) {
-        ours |= count > 0 && current == primary_context(device);
-      }
-      if (!ours) result_ = kInvalidContext;
-    }
-  }
-  bool failed() const { return result_ != Result::kSuccess; }
-  Result result() const { return result_; }
-  // For calls that meet the faults of earlier kernels.
-  bool faulted() {
-    if (result_ == Result::kSuccess && fake().pending_fault != 0) {
-      result_ = Result{fake().pending_fault};
-    }
-    return failed();
-  }
-
- private:
-  std::lock_guard<std::mutex> lock_;
-  Result result_;
-};
-
-std::string text(uint64_t value) { return std::to_string(value); }
 
 // "7=4 13=1 0=64": the options of a load that are numbers; the pointers among them come as "…".
 std::string numbers_of(unsigned count, const JitOption* options, void* const* values) {
@@ -268,6 +211,14 @@ Result cuCtxGetCurrent(ContextHandle* context) {
   return Result::kSuccess;
 }
 
+// Not Heddle's, but of what it exports.
+Result cuCtxGetDevice(DeviceOrdinal* device) {
+  Call call("cuCtxGetDevice", kContext);
+  if (call.failed()) return call.result();
+  *device = 0;
+  return Result::kSuccess;
+}
+
 Result cuCtxPushCurrent_v2(ContextHandle context) {
   Call call("cuCtxPushCurrent_v2", kInit);
   if (call.failed()) return call.result();
@@ -388,6 +339,7 @@ Result cuStreamDestroy_v2(DriverStream stream) {
 Result cuStreamSynchronize(DriverStream stream) {
   Call call("cuStreamSynchronize", kContext);
   if (call.faulted()) return call.result();
+  if (fake().captures.count(stream) != 0) return kCaptureUnsupported;
   return fake().is_stream(stream) ? Result::kSuccess : kInvalidHandle;
 }
 
@@ -403,10 +355,11 @@ Result cuStreamWaitEvent(DriverStream, DriverEvent event, unsigned) {
   return fake().events.count(event) != 0 ? Result::kSuccess : kInvalidHandle;
 }
 
-Result cuStreamIsCapturing(DriverStream, CaptureStatus* status) {
+Result cuStreamIsCapturing(DriverStream stream, CaptureStatus* status) {
   Call call("cuStreamIsCapturing", kContext);
   if (call.failed()) return call.result();
-  *status = fake().capturing ? CaptureStatus::kActive : CaptureStatus::kNone;
+  const bool captured = fake().capturing || fake().captures.count(stream) != 0;
+  *status = captured ? CaptureStatus::kActive : CaptureStatus::kNone;
   return Result::kSuccess;
 }
 
@@ -514,23 +467,15 @@ Result cuLaunchKernelEx(const DriverLaunchConfig* config, FunctionHandle functio
   Call call("cuLaunchKernelEx", kContext, fake().functions[function]);
   if (call.faulted()) return call.result();
   if (parameters != nullptr && extra != nullptr) return kInvalidValue;
-  FakeLaunch launch;
+  FakeLaunch launch = launch_of(function, parameters, extra);
   launch.config = *config;
-  launch.kernel = fake().functions[function];
   launch.attributes.assign(config->attributes, config->attributes + config->attribute_count);
-  const uint8_t* block = nullptr;
-  size_t bytes = 0;
-  for (void** key = extra; key != nullptr && *key != nullptr; key += 2) {
-    const uintptr_t name = reinterpret_cast<uintptr_t>(*key);
-    if (name == kLaunchParamBufferPointer) block = static_cast<const uint8_t*>(key[1]);
-    if (name == kLaunchParamBufferSize) bytes = *static_cast<size_t*>(key[1]);
+  const auto capture = fake().captures.find(config->stream);
+  if (capture != fake().captures.end()) {
+    fake().graphs[capture->second.graph].nodes.push_back({nullptr, {std::move(launch)}, true});
+  } else {
+    fake().launched.push_back(std::move(launch));
   }
-  if (block != nullptr) launch.parameters.assign(block, block + bytes);
-  // Of parameters one by one, a byte of each.
-  for (int i = 0; parameters != nullptr && i < fake().parameter_count; ++i) {
-    launch.parameters.push_back(*static_cast<const uint8_t*>(parameters[i]));
-  }
-  fake().launched.push_back(std::move(launch));
   return Result::kSuccess;
 }
 #endif

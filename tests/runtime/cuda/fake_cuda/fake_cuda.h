@@ -30,6 +30,7 @@ struct FakeLive {
   int streams = 0;
   int events = 0;
   int modules = 0;
+  int graphs = 0;  // executables among them
   int contexts = 0;
 };
 

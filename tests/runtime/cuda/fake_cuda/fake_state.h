@@ -20,6 +20,34 @@ struct Fault {
   int after;
 };
 
+// Nodes in the order in which they were added: launches, all of a child graph's where it is one.
+struct FakeGraph {
+  struct Node {
+    GraphNodeHandle handle;
+    std::vector<FakeLaunch> launches;
+    bool enabled;
+  };
+  std::vector<Node> nodes;
+
+  Node* find(GraphNodeHandle handle) {
+    for (Node& node : nodes) {
+      if (node.handle == handle) return &node;
+    }
+    return nullptr;
+  }
+  std::vector<FakeLaunch> launches() const {
+    std::vector<FakeLaunch> all;
+    for (const Node& node : nodes) {
+      if (node.enabled) all.insert(all.end(), node.launches.begin(), node.launches.end());
+    }
+    return all;
+  }
+};
+struct FakeCapture {
+  uint64_t id;
+  GraphHandle graph;
+};
+
 struct Fake final : FakeCuda {
   std::mutex mutex;
   bool initialized = false;
@@ -43,6 +71,9 @@ struct Fake final : FakeCuda {
   std::map<const void*, uint64_t> pools;  // and what each keeps
   CaptureMode capture_mode = CaptureMode::kGlobal;
   std::set<const void*> streams;
+  std::map<DriverStream, FakeCapture> captures;
+  std::map<GraphHandle, FakeGraph> graphs;
+  std::map<GraphExecHandle, FakeGraph> executables;
   std::set<const void*> events;
   std::set<const void*> modules;
   std::map<const void*, std::string> functions;
@@ -140,6 +171,7 @@ struct Fake final : FakeCuda {
     live.streams = static_cast<int>(streams.size());
     live.events = static_cast<int>(events.size());
     live.modules = static_cast<int>(modules.size());
+    live.graphs = static_cast<int>(graphs.size() + executables.size());
     for (const auto& [device, count] : retained) live.contexts += count;
     return live;
   }
@@ -153,6 +185,9 @@ struct Fake final : FakeCuda {
     streams.clear();
     events.clear();
     modules.clear();
+    captures.clear();
+    graphs.clear();
+    executables.clear();
     retained.clear();
   }
   ContextHandle current_context() override { return contexts.empty() ? nullptr : contexts.back(); }

@@ -1,0 +1,161 @@
+#include "heddle/runtime/graph/interp_graph.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "heddle/runtime/interp_backend.h"
+
+namespace heddle::runtime {
+namespace {
+
+constexpr char kOutside[] = "; fix: move the call out of the capture";
+
+Status cannot_wait(absl::string_view what) {
+  return FailedPreconditionError(absl::StrCat(
+      what, " waits for a stream whose work is being recorded, which does not run meanwhile",
+      kOutside));
+}
+
+}  // namespace
+
+InterpCapture::~InterpCapture() { device.graph_memory().release(device, this); }
+
+StatusOr<InterpGraph::Node> InterpGraph::record(Launch launch) {
+  const StatusOr<StreamHandle> stream = device_.create_stream();
+  if (!stream.ok()) return stream.status();
+  if (Status s = device_.captures().begin(device_, *stream); !s.ok()) return s;
+  const Status launched = launch(*stream);
+  StatusOr<std::shared_ptr<InterpCapture>> capture = device_.captures().end(*stream);
+  if (!launched.ok()) return launched;
+  if (!capture.ok()) return capture.status();
+  if ((*capture)->steps.size() > 1) return more_than_one_launch((*capture)->steps.size());
+  return *std::move(capture);
+}
+
+Status InterpGraph::add_launch(absl::Span<const int>, Launch launch) {
+  nodes_.emplace_back();
+  return set_launch(static_cast<int>(nodes_.size()) - 1, launch);
+}
+
+Status InterpGraph::add_part(absl::Span<const int>, std::unique_ptr<WorkGraph> part) {
+  nodes_.emplace_back();
+  return set_part(static_cast<int>(nodes_.size()) - 1, std::move(part));
+}
+
+Status InterpGraph::launch(StreamHandle stream) {
+  for (const Node& node : nodes_) {
+    for (const InterpStep& step : node->steps) {
+      // Where the stream is being recorded, the steps become that capture's.
+      if (Status s = device_.run_or_record(stream, step); !s.ok()) return s;
+    }
+  }
+  return OkStatus();
+}
+
+Status InterpGraph::set_launch(int node, Launch launch) {
+  StatusOr<Node> recorded = record(launch);
+  if (!recorded.ok()) return recorded.status();
+  nodes_[node] = *std::move(recorded);
+  return OkStatus();
+}
+
+Status InterpGraph::set_part(int node, std::unique_ptr<WorkGraph> part) {
+  nodes_[node] = static_cast<const InterpGraph&>(*part).nodes_[0];
+  return OkStatus();
+}
+
+Status InterpGraph::replace(std::unique_ptr<WorkGraph> captured) {
+  std::swap(nodes_, static_cast<InterpGraph&>(*captured).nodes_);
+  return OkStatus();
+}
+
+std::shared_ptr<InterpCapture> InterpCaptures::find(StreamHandle stream) const {
+  const auto found = of_stream_.find(stream);
+  return found == of_stream_.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<InterpCapture> InterpCaptures::of(StreamHandle stream) {
+  if (!any()) return nullptr;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return find(stream);
+}
+
+Status InterpCaptures::begin(InterpBackend& device, StreamHandle stream) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  auto [at, fresh] = of_stream_.try_emplace(stream);
+  if (!fresh) return FailedPreconditionError("the stream's work is already being recorded");
+  at->second = std::make_shared<InterpCapture>(device, stream);
+  at->second->members[stream];
+  ++count_;
+  return OkStatus();
+}
+
+StatusOr<std::shared_ptr<InterpCapture>> InterpCaptures::end(StreamHandle stream) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::shared_ptr<InterpCapture> capture = find(stream);
+  for (const auto& [member, state] : capture->members) of_stream_.erase(member);
+  --count_;
+  if (!capture->broken.ok()) return capture->broken;
+  for (const auto& [member, state] : capture->members) {
+    if (member == stream || state.waited_for == state.steps) continue;
+    return FailedPreconditionError(
+        "a stream that takes part in the capture has work that nobody waits for; fix: record an "
+        "event on it, and let the captured stream wait for that");
+  }
+  return capture;
+}
+
+bool InterpCaptures::record(StreamHandle stream, const InterpStep& step) {
+  if (!any()) return false;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::shared_ptr<InterpCapture> capture = find(stream);
+  if (capture == nullptr) return false;
+  ++capture->members[stream].steps;
+  capture->steps.push_back(step);
+  return true;
+}
+
+Status InterpCaptures::refuse_wait(StreamHandle stream, absl::string_view what) {
+  if (!any()) return OkStatus();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::shared_ptr<InterpCapture> capture = find(stream);
+  if (capture == nullptr) return OkStatus();
+  return capture->broken = cannot_wait(what);
+}
+
+Status InterpCaptures::refuse_any_wait(absl::string_view what) {
+  if (!any()) return OkStatus();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& [stream, capture] : of_stream_) capture->broken = cannot_wait(what);
+  return of_stream_.empty() ? OkStatus() : cannot_wait(what);
+}
+
+InterpCaptures::Point InterpCaptures::point(StreamHandle stream) {
+  if (!any()) return {};
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::shared_ptr<InterpCapture> capture = find(stream);
+  if (capture == nullptr) return {};
+  return {capture, stream, capture->members[stream].steps};
+}
+
+Status InterpCaptures::join(StreamHandle stream, const Point& point) {
+  if (!any()) return OkStatus();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::shared_ptr<InterpCapture> theirs = point.capture.lock();
+  const std::shared_ptr<InterpCapture> ours = find(stream);
+  const bool running = theirs != nullptr && find(point.stream) == theirs;
+  if (ours == nullptr && !running) return OkStatus();
+  if (!running || (ours != nullptr && ours != theirs)) {
+    return ours->broken = FailedPreconditionError(absl::StrCat(
+               "recorded work cannot wait for an event of work that is not in the capture",
+               kOutside));
+  }
+  if (ours == nullptr) of_stream_[stream] = theirs;
+  InterpCapture::Member& waited = theirs->members[point.stream];
+  waited.waited_for = std::max(waited.waited_for, point.steps);
+  ++theirs->members[stream].steps;  // what waits has to be waited for
+  return OkStatus();
+}
+
+}  // namespace heddle::runtime

@@ -1,0 +1,103 @@
+// Graphs of the interpreter: steps, which run in the order in which they were recorded.
+//
+// It refuses what CUDA refuses: waiting for a stream that is being recorded, work of it that depends
+// on work of others, and streams that joined a capture and were not waited for.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "heddle/runtime/graph/work_graph.h"
+
+namespace heddle::runtime {
+
+class InterpBackend;
+
+// One operation, on the stream that the graph is launched on.
+using InterpStep = std::function<Status(StreamHandle)>;
+
+// What is being recorded, and then a node of a graph.
+struct InterpCapture {
+  InterpCapture(InterpBackend& on, StreamHandle stream) : device(on), origin(stream) {}
+  InterpCapture(const InterpCapture&) = delete;
+  InterpCapture& operator=(const InterpCapture&) = delete;
+  // Frees what was allocated for its steps.
+  ~InterpCapture();
+
+  // Of each stream that takes part, how many steps it has recorded, and up to which another has waited for it.
+  struct Member {
+    int64_t steps = 0;
+    int64_t waited_for = 0;
+  };
+  InterpBackend& device;
+  const StreamHandle origin;
+  std::map<StreamHandle, Member> members;
+  std::vector<InterpStep> steps;
+  Status broken;  // why it cannot be ended
+};
+
+class InterpGraph final : public WorkGraph {
+ public:
+  explicit InterpGraph(InterpBackend& device) : device_(device) {}
+  // Of a capture, one node.
+  InterpGraph(InterpBackend& device, std::shared_ptr<const InterpCapture> capture)
+      : device_(device), nodes_{std::move(capture)} {}
+
+  Status add_launch(absl::Span<const int> after, Launch launch) override;
+  Status add_part(absl::Span<const int> after, std::unique_ptr<WorkGraph> part) override;
+  Status finish() override { return OkStatus(); }
+  Status launch(StreamHandle stream) override;
+  Status set_launch(int node, Launch launch) override;
+  Status set_part(int node, std::unique_ptr<WorkGraph> part) override;
+  Status replace(std::unique_ptr<WorkGraph> captured) override;
+
+ private:
+  using Node = std::shared_ptr<const InterpCapture>;
+  StatusOr<Node> record(Launch launch);
+
+  InterpBackend& device_;
+  // Each stands behind those that it depends on.
+  std::vector<Node> nodes_;
+};
+
+// The captures of a device. Thread-safe.
+class InterpCaptures {
+ public:
+  Status begin(InterpBackend& device, StreamHandle stream);
+  // What was recorded. kFailedPrecondition where something went wrong meanwhile.
+  StatusOr<std::shared_ptr<InterpCapture>> end(StreamHandle stream);
+
+  // Whether a stream is being recorded, or any.
+  std::shared_ptr<InterpCapture> of(StreamHandle stream);
+  bool any() const { return count_.load(std::memory_order_acquire) != 0; }
+  // Records a step, where its stream is being recorded.
+  bool record(StreamHandle stream, const InterpStep& step);
+  // Refuses a wait for a stream that is being recorded, and for any; `what` names the call.
+  Status refuse_wait(StreamHandle stream, absl::string_view what);
+  Status refuse_any_wait(absl::string_view what);
+
+  // A point in a capture.
+  struct Point {
+    std::weak_ptr<InterpCapture> capture;
+    StreamHandle stream = StreamHandle::kDefault;  // which is never recorded
+    int64_t steps = 0;
+  };
+  // Where a stream is, if it is being recorded.
+  Point point(StreamHandle stream);
+  // A stream waits for a point, or for an event outside every capture.
+  Status join(StreamHandle stream, const Point& point);
+
+ private:
+  std::shared_ptr<InterpCapture> find(StreamHandle stream) const;
+
+  std::atomic<int> count_{0};
+  std::mutex mutex_;
+  std::map<StreamHandle, std::shared_ptr<InterpCapture>> of_stream_;
+};
+
+}  // namespace heddle::runtime

@@ -1,0 +1,54 @@
+// What stands behind a Graph: a device's recorded work. Programs use graph.h, which is built on it.
+#pragma once
+
+#include <memory>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "heddle/ir/status.h"
+#include "heddle/runtime/backend.h"
+
+namespace heddle::runtime {
+
+// Nodes that run after those they name, built once and run as often as wanted. One thread at a time. Nodes count from 0 in the
+// order in which they were added; what a capture recorded has none that could be named.
+class WorkGraph {
+ public:
+  // Enqueues one launch on the stream that it is given.
+  using Launch = absl::FunctionRef<Status(StreamHandle)>;
+
+  WorkGraph() = default;
+  WorkGraph(const WorkGraph&) = delete;
+  WorkGraph& operator=(const WorkGraph&) = delete;
+  virtual ~WorkGraph() = default;
+
+  // Adds a node that is one launch, or a whole graph, which was captured on the same device.
+  virtual Status add_launch(absl::Span<const int> after, Launch launch) = 0;
+  virtual Status add_part(absl::Span<const int> after, std::unique_ptr<WorkGraph> part) = 0;
+  // Makes it ready to run; nothing can be added from then on.
+  virtual Status finish() = 0;
+
+  // Runs it, once it is finished. Of later launches of the stream, each waits for all of it.
+  virtual Status launch(StreamHandle stream) = 0;
+  // Replaces a node by another of its kind, from the next launch on. kFailedPrecondition where the
+  // device cannot; the node stays as it was.
+  virtual Status set_launch(int node, Launch launch) = 0;
+  virtual Status set_part(int node, std::unique_ptr<WorkGraph> part) = 0;
+  // Replaces all of it by what was captured. Cheap where only arguments and sizes differ.
+  virtual Status replace(std::unique_ptr<WorkGraph> captured) = 0;
+};
+
+// Of a launch that cannot replace a node.
+inline Status no_such_update(absl::string_view why) {
+  return FailedPreconditionError(
+      absl::StrCat("a graph's node cannot be replaced: ", why, "; fix: build the graph anew"));
+}
+
+// Of a node of one launch that enqueues several.
+inline Status more_than_one_launch(size_t count) {
+  return InvalidArgumentError(absl::StrCat("a graph's node of one launch enqueues ", count,
+                                           " of them; fix: add it by GraphBuilder::add()"));
+}
+
+}  // namespace heddle::runtime
