@@ -32,6 +32,7 @@ struct Options {
   EnvOptions env;
   CacheOptions cache;
   RunOptions run;
+  BuildOptions build;
   TuneOptions tune;
   BenchOptions bench;
   ProfileOptions profile;
@@ -148,6 +149,21 @@ CLI::App* add_run(CLI::App& app, Options& options) {
   add_text(run, "--completion", o.completion, "early|late|seed:N",
            "when the interpreter completes copies and products");
   return run;
+}
+
+CLI::App* add_build(CLI::App& app, Options& options) {
+  BuildOptions& o = options.build;
+  CLI::App* const build = app.add_subcommand(
+      "build", "make C and a shared library of a kernel, for programs that run without Heddle");
+  add_kernel(build, o.choice);
+  add_each(build, "--shape", o.shapes, "SHAPE",
+           "what to build for, such as 8192x1024; may be given several times");
+  add_text(build, "--arch", o.targets, "A,B,...",
+           "architectures, such as sm_80,sm_90a; default: sm_90a");
+  add_text(build, "-o,--out", o.folder, "FOLDER", "where files go; default: here");
+  add_text(build, "--name", o.name, "NAME", "of the function and the files; default: the kernel's");
+  build->add_flag("--no-library", o.no_library, "write sources alone");
+  return build;
 }
 
 CLI::App* add_tune(CLI::App& app, Options& options) {
@@ -351,7 +367,7 @@ Status check_command(const std::vector<Command>& commands, int argc, char** argv
   std::vector<std::string> names;
   for (const Command& command : commands) names.push_back(command.app->get_name());
   const std::string known =
-      "commands: list, env, cache, run, tune, bench, profile, dump, explain, opt, passes, "
+      "commands: list, env, cache, run, build, tune, bench, profile, dump, explain, opt, passes, "
       "reference, "
       "layout ('heddle --help' explains them)";
   if (argc < 2) return InvalidArgumentError(absl::StrCat("what is to be done? ", known));
@@ -375,6 +391,7 @@ Exit dispatch(int argc, char** argv) {
       {add_env(app, options), [&] { return show_environment(options.env); }},
       {add_cache(app, options), [&] { return manage_cache(options.cache); }},
       {add_run(app, options), [&] { return run_kernel(options.run); }},
+      {add_build(app, options), [&] { return build_kernel(options.build); }},
       {add_tune(app, options), [&] { return tune_kernel(options.tune); }},
       {add_bench(app, options), [&] { return bench_kernels(options.bench); }},
       {add_profile(app, options), [&] { return profile_kernel(options.profile); }},

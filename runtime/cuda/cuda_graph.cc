@@ -114,30 +114,22 @@ Status CudaGraph::finish() {
 
 template <class Visit>
 void CudaGraph::for_each_recording(const Visit& visit) const {
-  if (captured_ != nullptr) visit(captured_);
+  if (captured_ != nullptr) visit(*captured_);
   for (const Node& node : nodes_) {
     if (node.part != nullptr) static_cast<const CudaGraph&>(*node.part).for_each_recording(visit);
-    if (node.recording != nullptr && node.enabled) visit(node.recording);
+    if (node.recording != nullptr && node.enabled) visit(*node.recording);
   }
 }
 
 Status CudaGraph::launch(StreamHandle stream) {
-  std::shared_ptr<Recording> outer;
   if (gpu_.recordings().any()) {
-    StatusOr<std::shared_ptr<Recording>> found = gpu_.recordings().of(stream);
-    if (!found.ok()) return found.status();
-    outer = *std::move(found);
+    const StatusOr<std::shared_ptr<Recording>> outer = gpu_.recordings().of(stream);
+    if (!outer.ok()) return outer.status();
+    if (*outer != nullptr) return cannot_be_recorded();
   }
-  // Of a launch that is recorded itself, all is kept by that recording, and nothing runs yet.
   absl::InlinedVector<uint64_t, LaunchRing::kSize> tickets;
-  for_each_recording([&](const std::shared_ptr<Recording>& recording) {
-    if (outer != nullptr) {
-      outer->kept.push_back(recording);
-      outer->launches.insert(outer->launches.end(), recording->launches.begin(),
-                             recording->launches.end());
-      return;
-    }
-    for (const LaunchRecord& record : recording->launches) {
+  for_each_recording([&](const Recording& recording) {
+    for (const LaunchRecord& record : recording.launches) {
       tickets.push_back(gpu_.ring().add(record.site, record.shape, stream));
     }
   });
@@ -146,8 +138,7 @@ Status CudaGraph::launch(StreamHandle stream) {
     for (const uint64_t ticket : tickets) gpu_.ring().remove(ticket);
     return status;
   }
-  if (gpu_.synchronous() && outer == nullptr) return gpu_.synchronize_stream(stream);
-  return status;
+  return gpu_.synchronous() ? gpu_.synchronize_stream(stream) : status;
 }
 
 Status CudaGraph::set_launch(int index, Launch launch) {

@@ -280,7 +280,7 @@ Status launch_raw(const Function& function, const LaunchShape& shape, const void
     recording = *std::move(found);
   }
   if (ABSL_PREDICT_FALSE(recording != nullptr)) {
-    recording->kept.push_back(function.state_);
+    recording->code.push_back(function.state_);
     recording->launches.push_back({*site, shape, queue});
     if (recording->kind == cuda::Recording::Kind::kNode) {
       const auto* const block = static_cast<const std::byte*>(parameters);

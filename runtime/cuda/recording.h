@@ -40,8 +40,7 @@ class Recording {
   ~Recording();
 
   const Kind kind;
-  // Loaded code, and graphs that are launched inside.
-  std::vector<std::shared_ptr<const void>> kept;
+  std::vector<std::shared_ptr<const FunctionState>> code;
   // Its launches, for messages about faults.
   std::vector<LaunchRecord> launches;
   std::vector<StoredLaunch> stored;

@@ -44,10 +44,10 @@ Status InterpGraph::add_part(absl::Span<const int>, std::unique_ptr<WorkGraph> p
 }
 
 Status InterpGraph::launch(StreamHandle stream) {
+  if (device_.captures().of(stream) != nullptr) return cannot_be_recorded();
   for (const Node& node : nodes_) {
     for (const InterpStep& step : node->steps) {
-      // Where the stream is being recorded, the steps become that capture's.
-      if (Status s = device_.run_or_record(stream, step); !s.ok()) return s;
+      if (Status s = step(stream); !s.ok()) return s;
     }
   }
   return OkStatus();

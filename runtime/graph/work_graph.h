@@ -45,6 +45,12 @@ inline Status no_such_update(absl::string_view why) {
       absl::StrCat("a graph's node cannot be replaced: ", why, "; fix: build the graph anew"));
 }
 
+// Of a graph that is launched on a stream whose work is being recorded.
+inline Status cannot_be_recorded() {
+  return FailedPreconditionError(
+      "a graph is launched on a stream whose work is being recorded, and graphs are not recorded "
+      "themselves; fix: record what it runs");
+}
 // Of a node of one launch that enqueues several.
 inline Status more_than_one_launch(size_t count) {
   return InvalidArgumentError(absl::StrCat("a graph's node of one launch enqueues ", count,

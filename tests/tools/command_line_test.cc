@@ -23,7 +23,8 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr char kCommands[] =
-    "commands: list, env, cache, run, tune, bench, profile, dump, explain, opt, passes, reference, "
+    "commands: list, env, cache, run, build, tune, bench, profile, dump, explain, opt, passes, "
+    "reference, "
     "layout "
     "('heddle "
     "--help' "

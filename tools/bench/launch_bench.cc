@@ -3,7 +3,7 @@
 //
 //   launch_bench                         # on cuda:0, in nanoseconds
 //   launch_bench --count N               # N launches of Heddle's and nothing timed: for callgrind
-//   launch_bench --bare --count N        # N of the driver's
+//   launch_bench --bare --count N        # N of the driver's; --eight: of a kernel with eight tensors
 //
 // Under HEDDLE_CUDA_LIBRARY=<fake driver> the last two run without a GPU: the difference of two
 // counts is the number of instructions per launch.
@@ -11,7 +11,9 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <string>
+#include <functional>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"
@@ -38,6 +40,17 @@ const auto copy = define_kernel(
     "copy(x, y, n, a)", [](Tensor<const float, 2> x, Tensor<float, 1> y, Int n, Float a) {
       If(thread_idx.x < n && block_idx.x == 0, [&] { y(thread_idx.x) = a * x(0, thread_idx.x); });
     });
+
+const auto eight =
+    define_kernel("eight(a, b, c, d, e, f, g, y)",
+                  [](Tensor<const float, 1> a, Tensor<const float, 1> b, Tensor<const float, 1> c,
+                     Tensor<const float, 1> d, Tensor<const float, 1> e, Tensor<const float, 1> f,
+                     Tensor<const float, 1> g, Tensor<float, 1> y) {
+                    If(block_idx.x == 0, [&] {
+                      Int i = thread_idx.x;
+                      y(i) = a(i) + b(i) + c(i) + d(i) + e(i) + f(i) + g(i);
+                    });
+                  });
 
 void check(driver::Result result) {
   if (result == driver::Result::kSuccess) return;
@@ -103,12 +116,68 @@ class BareLaunch {
   std::vector<std::byte> params_;
 };
 
+// Heddle's launch of a kernel beside the driver's, of the same arguments.
+template <class... P>
+class Pair {
+ public:
+  Pair(const Stream& stream, const Kernel<P...>& kernel, const Signature& signature,
+       const typename detail::ParamTraits<P>::Host&... args)
+      : stream_(stream), heddle_([&kernel, &stream, args...] {
+          const Status s = kernel.launch(stream, {.grid = 1, .block = 32}, args...);
+          if (!s.ok()) check(s);
+        }) {
+    CompileOptions options;
+    options.block = {32, 1, 1};
+    const auto compiled = take(kernel.compile(signature, options));
+    std::vector<std::byte> params(compiled.compilation().layout.bytes + runtime::kPackSlack);
+    runtime::ArgumentPlan({}, compiled.compilation().params, compiled.compilation().layout)
+        .pack(runtime::PackedArguments<P...>(stream, args...), params.data());
+    params.resize(compiled.compilation().layout.bytes);
+    bare_.emplace(compiled, stream, std::move(params));
+  }
+
+  // Untimed launches, of one side.
+  void repeat(int count, bool bare) {
+    for (int i = 0; i < count; ++i) bare ? (*bare_)() : heddle_();
+    synchronize();
+  }
+
+  // In turn, so that a drift of the host's clock meets both.
+  nlohmann::ordered_json measure() {
+    heddle_();
+    (*bare_)();
+    std::vector<double> bare, ours;
+    for (int i = 0; i < kRuns; ++i) {
+      bare.push_back(burst_time(*bare_, [this] { synchronize(); }));
+      ours.push_back(burst_time(heddle_, [this] { synchronize(); }));
+    }
+    std::sort(bare.begin(), bare.end());
+    std::sort(ours.begin(), ours.end());
+    const double bare_ns = bare[kRuns / 2], ours_ns = ours[kRuns / 2];
+    return {{"bare_cuLaunchKernelEx_ns", bare_ns},
+            {"heddle_launch_ns", ours_ns},
+            {"heddle_above_bare_ns", ours_ns - bare_ns},
+            {"of_bare", ours_ns / bare_ns},
+            {"bare_runs_ns", bare},
+            {"heddle_runs_ns", ours}};
+  }
+
+ private:
+  static constexpr int kRuns = 5;
+  void synchronize() { check(stream_.synchronize()); }
+
+  const Stream& stream_;
+  std::function<void()> heddle_;
+  std::optional<BareLaunch> bare_;
+};
+
 int run(int argc, char** argv) {
   CLI::App app("What one launch costs the host.");
   int count = 0;
-  bool bare_only = false;
+  bool bare_only = false, of_eight = false;
   app.add_option("--count", count, "this many launches, untimed");
   app.add_flag("--bare", bare_only, "the driver's launches instead of Heddle's");
+  app.add_flag("--eight", of_eight, "of the kernel with eight tensors");
   CLI11_PARSE(app, argc, argv);
 
   const Device device = take(Device::open("cuda:0"));
@@ -116,60 +185,24 @@ int run(int argc, char** argv) {
   const Buffer x_memory = take(device.allocate(1 << 16));
   const Buffer y_memory = take(device.allocate(1 << 16));
   const auto x = as_tensor<const float>(x_memory, {64, 256});
+  const auto row = as_tensor<const float>(x_memory, {256});
   const auto y = as_tensor<float>(y_memory, {256});
 
-  const auto heddle_launch = [&] {
-    const Status s = copy.launch(stream, {.grid = 1, .block = 32}, x, y, 0, 2.0f);
-    if (!s.ok()) check(s);
-  };
-  const auto synchronize = [&] { check(stream.synchronize()); };
-
-  CompileOptions options;
-  options.block = {32, 1, 1};
-  const auto compiled = take(
-      copy.compile(Signature{tensor({kAny, kAny}), tensor({kAny}), scalar(), scalar()}, options));
-  std::vector<std::byte> params(compiled.compilation().layout.bytes + runtime::kPackSlack);
-  runtime::ArgumentPlan({}, compiled.compilation().params, compiled.compilation().layout)
-      .pack(runtime::PackedArguments<Tensor<const float, 2>, Tensor<float, 1>, Int, Float>(
-                stream, x, y, 0, 2.0f),
-            params.data());
-  params.resize(compiled.compilation().layout.bytes);
-  BareLaunch bare_launch(compiled, stream, std::move(params));
-
+  const auto any = tensor({kAny});
+  Pair two(stream, copy, Signature{tensor({kAny, kAny}), any, scalar(), scalar()}, x, y, 0, 2.0f);
+  Pair all(stream, eight, Signature{any, any, any, any, any, any, any, any}, row, row, row, row,
+           row, row, row, y);
   if (count > 0) {
-    for (int i = 0; i < count; ++i) {
-      if (bare_only) {
-        bare_launch();
-      } else {
-        heddle_launch();
-      }
-    }
-    synchronize();
+    of_eight ? all.repeat(count, bare_only) : two.repeat(count, bare_only);
     return 0;
   }
-
-  heddle_launch();
-  bare_launch();
-  // In turn, so that a drift of the host's clock meets both.
-  std::vector<double> bare, ours;
-  for (int i = 0; i < 5; ++i) {
-    bare.push_back(burst_time(bare_launch, synchronize));
-    ours.push_back(burst_time(heddle_launch, synchronize));
-  }
-  std::sort(bare.begin(), bare.end());
-  std::sort(ours.begin(), ours.end());
-  const nlohmann::ordered_json result = {
-      {"benchmark", "launch"},
-      {"gpu", device.info().name},
-      {"cuda_driver", device.info().driver_version},
-      {"arguments", "2 tensors (rank 2 and 1), 2 scalars"},
-      {"burst", kBurst},
-      {"bare_cuLaunchKernelEx_ns", bare[2]},
-      {"heddle_launch_ns", ours[2]},
-      {"heddle_above_bare_ns", ours[2] - bare[2]},
-      {"bare_runs_ns", bare},
-      {"heddle_runs_ns", ours},
-  };
+  nlohmann::ordered_json result = {{"benchmark", "launch"},
+                                   {"gpu", device.info().name},
+                                   {"cuda_driver", device.info().driver_version},
+                                   {"arguments", "2 tensors (rank 2 and 1), 2 scalars"},
+                                   {"burst", kBurst}};
+  result.update(two.measure());
+  result["eight_tensors"] = all.measure();
   std::printf("%s\n", result.dump(2).c_str());
   return 0;
 }

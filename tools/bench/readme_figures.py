@@ -555,6 +555,19 @@ def sanitizers_table(data):
                     + ("" if f["ended"] and not f["failed"] else " not all ended |") for f in data["figures"]]
 
 
+def miss_profiles_table(data):
+    lines = [f"What ncu says of cases above that miss their aims ({data['gpu']}, driver {data['driver']}, {data['date']}, "
+             "`tools/bench/miss_profiles.py`), of the launch that takes most of the time, which runs alone on empty caches: what of each unit's "
+             "peak is reached, and what warps wait for.", "",
+             "| Case | launches, µs | this one | memory | L2 | L1 | issue | occupancy | warps wait for |", "|---|---|---|---|---|---|---|---|---|"]
+    for f in data["figures"]:
+        waits = ", ".join(f"{what} {100 * part:.0f} %" for what, part in f["stalls"].items())
+        lines.append(f"| `{f['kernel']}` {f['settings']} {f['shape'].replace('x', ' × ')} | {f['launches']}, {f['all_ns'] / 1e3:.1f} | "
+                     f"{f['duration_ns'] / 1e3:.1f} µs | " + " | ".join(f"{f[name]:.0f} %" for name in
+                     ("dram_percent", "l2_percent", "l1_percent", "issue_percent", "occupancy_percent")) + f" | {waits} |")
+    return lines
+
+
 def math_cost_table(data):
     lines = ["Functions of float beside CUDA's of the same precision "
              f"(`nvcc -O3`; {data['gpu']}, driver {data['driver']}, {data['date']}): time of a loop that sums their values, and "
@@ -585,7 +598,7 @@ def all_figures():
     host = (launch_rows(load("launch")) + compile_rows(load("compile")) + layout_rows(load("layout"))
             + python_rows(load("python_overhead")) + pipeline_rows(load("pipeline")) + interp_rows(load("interp")) + compile_time_rows(load("compile_time")))
     return paragraphs(head, ["## The library beside its peers"], bench_details(load("bench")), bench_more_table(load("bench_more")), ["## Row sums"], row_sum_table(load("row_sum")),
-                      ["## Reductions"], reduce_table(load("reduce")), ["## Scans"], scan_table(load("scan")), ["## The greatest of rows"], topk_table(load("topk")), ["## Sorts and histograms"], sort_table(load("sort")), ["## Maps and copies"], maps_table(load("maps")), ["## Kernels of rows"], row_kernels_table(load("rows")), ["## Scaled sums of vectors"], axpby_table(load("axpby")),
+                      ["## Reductions"], reduce_table(load("reduce")), ["## Scans"], scan_table(load("scan")), ["## The greatest of rows"], topk_table(load("topk")), ["## Sorts and histograms"], sort_table(load("sort")), ["## Maps and copies"], maps_table(load("maps")), ["## Kernels of rows"], row_kernels_table(load("rows")), ["## Profiles of what misses its aims"], miss_profiles_table(load("miss_profiles")), ["## Scaled sums of vectors"], axpby_table(load("axpby")),
                       ["## Matrix products"], gemm_figures.tables(load("gemm"), load("gemm_h100")), *product_section(), ["## The host"], rows_table(host), COMPILE_CAUSES, ["## Cold compilations"], cold_table(load("cold")),
                       ["## Beside CUDA C++"], learn_table(load("learn")), ["## Plain kernels"], plain_table(load("plain")),
                       ["## The library's kernels"], library_table(load("library")), ["## Collectives"], collectives_table(load("collectives")), ["## Kernels on layouts"],

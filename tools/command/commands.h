@@ -49,6 +49,18 @@ struct RunOptions {
 };
 Exit run_kernel(const RunOptions& options);
 
+// Builds a kernel for programs that run without Heddle: C and C++ headers, C with the machine code in it, and a shared
+// library of that.
+struct BuildOptions {
+  KernelChoice choice;
+  std::vector<std::string> shapes;  // as of tune; none: the sizes
+  std::string targets;              // "sm_80,sm_90a"; empty: the default one
+  std::string folder = ".";         // where files go
+  std::string name;                 // of the function and the files; empty: the kernel's
+  bool no_library = false;          // leave out the shared library
+};
+Exit build_kernel(const BuildOptions& options);
+
 // Measures the configurations of a kernel and keeps the fastest; or lists, exports or imports what is kept. `timer`
 // takes the place of a GPU's.
 struct TuneOptions {

@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "heddle/codegen/ptx.h"
 #include "heddle/runtime/argument_facts.h"
-#include "heddle/runtime/interp_backend.h"
 #include "heddle/runtime/kernel_cache.h"
 #include "heddle/runtime/operation/dry_run.h"
 #include "heddle/runtime/specialize.h"
@@ -37,17 +36,6 @@ std::shared_ptr<const Compilation> compile_far(const ir::KernelSource& source,
     quiet->on_change = nullptr;
     options.pipeline = std::move(quiet);
   }
-}
-
-// A device of that target, as far as operations ask.
-DeviceInfo info_of(const ir::Target& target) {
-  DeviceInfo info = runtime::InterpBackend::default_info();
-  info.name = std::string(target.name);
-  info.compute_major = target.sm / 10;
-  info.compute_minor = target.sm % 10;
-  info.cluster_launch = has(target, ir::Feature::kClusters);
-  info.limits.max_shared_per_block = target.shared_bytes;
-  return info;
 }
 
 class Compiler {
@@ -136,7 +124,7 @@ StatusOr<LaunchedKernels> compile_launches(const runtime::BoundCall& call, const
                                            const PassOptions& passes) {
   Compiler compiler(target, std::move(compile), passes);
   const Device device = runtime::open_dry_run(
-      info_of(target), [&](const DryLaunch& launch) { return compiler.add(launch); });
+      runtime::info_of(target), [&](const DryLaunch& launch) { return compiler.add(launch); });
   const StatusOr<DeviceArguments> arguments = DeviceArguments::allocate(device, call);
   if (!arguments.ok()) return arguments.status();
   Status done = call.function->call(device.default_stream(), arguments->arguments());

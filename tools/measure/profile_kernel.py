@@ -120,18 +120,25 @@ def lines_of(instructions, explained):
     return found
 
 
+def stalls_of(instructions):
+    """What the warps of a launch wait for, in samples."""
+    stalls = collections.Counter()
+    for one in instructions:
+        for column, what in STALLS.items():
+            stalls[what] += int(number(one.get(column) or "0"))
+    stalls.pop("nothing", None)
+    return {what: n for what, n in stalls.most_common() if n}
+
+
 def bound(launch):
     """What bounds a kernel, and how far it is from that."""
     metrics = launch["metrics"]
     found = [(metrics.get(key, 0.0), name) for key, name in UNITS.items()]
     # Device memory first: what it moves keeps the caches busy too.
     unit, name = next((one for one in found if one[0] >= BUSY), max(found))
-    stalls = collections.Counter()
-    for line in launch["lines"] or []:
-        stalls.update(line["stalls"])
-    stalls.pop("nothing", None)
-    most = stalls.most_common(1)
-    waits = f"; warps wait most for {most[0][0]}, {100 * most[0][1] // max(1, sum(stalls.values()))} % of what they wait" if most else ""
+    stalls = launch["stalls"]
+    most = next(iter(stalls), "")
+    waits = f"; warps wait most for {most}, {100 * stalls[most] // sum(stalls.values())} % of what they wait" if most else ""
     if unit >= BUSY:
         return f"bound by {name}: {unit:.0f} % of its peak, so at most {100 / unit:.2f} times as fast by it"
     waves = metrics.get("waves", 0)
@@ -182,6 +189,7 @@ def main():
     for launch, instructions in zip(launches, sources + [[]] * len(launches)):
         fitting = [lines_of(instructions, one) for one in explained if one["kernel"].split(".")[0] == launch["kernel"]]
         launch["lines"] = next((lines for lines in fitting if lines is not None), None)
+        launch["stalls"] = stalls_of(instructions)
         launch["bound"] = bound(launch)
         report(launch)
     result = {"command": request["command"], "date": datetime.date.today().isoformat(), "kernel": case["kernel"],

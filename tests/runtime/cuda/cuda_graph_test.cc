@@ -186,13 +186,11 @@ TEST_F(CudaGraphTest, TheModuleStaysLoadedAsLongAsTheGraph) {
   GraphBuilder builder(*device_);
   ASSERT_THAT(builder.add_launch({}, launch(1)), IsOk());
   std::optional<Graph> built = std::move(builder).build().value();
-  const Graph outer =
-      Graph::capture(*stream_, [&](const Stream& s) { return captured->launch(s); }).value();
   function_.reset();
   captured.reset();
   EXPECT_EQ(fake_->live().modules, 1);
   built.reset();
-  EXPECT_EQ(fake_->live().modules, 1);
+  EXPECT_EQ(fake_->live().modules, 0);
 }
 
 TEST_F(CudaGraphTest, UnloadsTheModuleWithTheLastGraph) {
@@ -230,12 +228,13 @@ TEST_F(CudaGraphTest, AFaultIsBlamedOnTheKernelsOfAGraphThatWasLaunched) {
             "the only unfinished launch"));
 }
 
-TEST_F(CudaGraphTest, AFaultIsBlamedOnTheKernelsOfPartsAndOfInnerGraphs) {
-  const Graph inner = Graph::capture(*stream_, launch(1, {.grid = 9, .block = 32})).value();
+TEST_F(CudaGraphTest, AFaultIsBlamedOnTheKernelsOfParts) {
   GraphBuilder builder(*device_);
   ASSERT_THAT(builder.add({},
                           [&](const Stream& s) -> Status {
-                            if (Status status = inner.launch(s); !status.ok()) return status;
+                            if (Status status = launch(1, {.grid = 9, .block = 32})(s);
+                                !status.ok())
+                              return status;
                             return launch(2)(s);
                           }),
               IsOk());

@@ -145,13 +145,9 @@ Result cuGraphLaunch(GraphExecHandle executable, DriverStream stream) {
   if (call.faulted()) return call.result();
   const auto found = fake().executables.find(executable);
   if (found == fake().executables.end()) return kInvalidHandle;
+  if (fake().captures.count(stream) != 0) return kCaptureUnsupported;
   const std::vector<FakeLaunch> launches = found->second.launches();
-  const auto capture = fake().captures.find(stream);
-  if (capture != fake().captures.end()) {
-    fake().graphs[capture->second.graph].nodes.push_back({nullptr, launches, true});
-  } else {
-    fake().launched.insert(fake().launched.end(), launches.begin(), launches.end());
-  }
+  fake().launched.insert(fake().launched.end(), launches.begin(), launches.end());
   return Result::kSuccess;
 }
 

@@ -1,0 +1,48 @@
+// Writes recorded calls as C: sources that need a C compiler and NVIDIA's driver, and nothing of Heddle.
+//
+//   const ExportedSources sources = export_calls("my_softmax", {"rows", "columns"}, plans).value();
+//   // my_softmax.c holds machine code and all; my_softmax.h declares
+//   //   int my_softmax(void* stream, const float* x, float* y, int64_t rows, int64_t columns,
+//   //                  void* workspace, size_t workspace_bytes);
+//
+// A plan is a call for one architecture and one choice of sizes. What is called chooses among them by the GPU and the sizes, loads
+// machine code when it is first needed, and enqueues the steps.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "heddle/ir/status.h"
+#include "heddle/ir/target.h"
+#include "heddle/runtime/ahead/recorded_call.h"
+#include "heddle/runtime/operation/operation.h"
+
+namespace heddle::runtime {
+
+// One way to run the operation.
+struct ExportedPlan {
+  const ir::Target* target = nullptr;  // what it was recorded for
+  Sizes sizes = {};                    // of every named dimension
+  RecordedCall call = {};
+};
+
+// Texts of files. The headers have no names but those that begin with the library's.
+struct ExportedSources {
+  std::string header;      // for C: NAME.h
+  std::string cpp_header;  // for C++: NAME.hpp, which includes it
+  std::string source;      // NAME.c
+};
+
+// Exports plans of one operation under one choice of settings; `sizes` are the named dimensions in the order of the function's
+// parameters. kInvalidArgument where `name` is no identifier of C.
+StatusOr<ExportedSources> export_calls(absl::string_view name, absl::Span<const std::string> sizes,
+                                       absl::Span<const ExportedPlan> plans);
+
+}  // namespace heddle::runtime
+
+namespace heddle {
+using runtime::export_calls;
+using runtime::ExportedPlan;
+using runtime::ExportedSources;
+}  // namespace heddle
