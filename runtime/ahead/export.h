@@ -24,7 +24,7 @@ namespace heddle::runtime {
 struct ExportedPlan {
   const ir::Target* target = nullptr;  // what it was recorded for
   Sizes sizes = {};                    // of every named dimension
-  RecordedCall call = {};
+  RecordedCall call = {};              // its steps
 };
 
 // Texts of files. The headers have no names but those that begin with the library's.

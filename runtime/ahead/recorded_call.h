@@ -24,57 +24,60 @@ namespace heddle::runtime {
 
 // Memory that a step uses: so many bytes behind the first of a tensor, or of the workspace.
 struct RecordedPlace {
+  // In the place of a tensor.
   static constexpr int kWorkspace = -1;
   int tensor = kWorkspace;  // its place in RecordedCall::tensors
-  int64_t offset = 0;
+  int64_t offset = 0;       // in bytes
 };
 
 // One kernel's launch. All numbers of its parameter block are known but addresses and tensor maps.
 struct RecordedLaunch {
+  // An address in the block.
   struct Address {
-    int offset = 0;  // in the block
-    RecordedPlace place = {};
+    int offset = 0;            // in the block
+    RecordedPlace place = {};  // what it is of
   };
+  // A tensor map in the block.
   struct Map {
-    int offset = 0;          // in the block
-    ir::TensorMap map = {};  // but for its address
-    RecordedPlace place = {};
+    int offset = 0;            // in the block
+    ir::TensorMap map = {};    // but for its address
+    RecordedPlace place = {};  // and this
   };
-  std::shared_ptr<const Compilation> kernel = nullptr;
-  LaunchShape shape = {};  // with all shared memory that it has to ask for
-  std::vector<std::byte> block = {};
-  std::vector<Address> addresses = {};
-  std::vector<Map> maps = {};
+  std::shared_ptr<const Compilation> kernel = nullptr;  // what runs
+  LaunchShape shape = {};               // with all shared memory that it has to ask for
+  std::vector<std::byte> block = {};    // of parameters
+  std::vector<Address> addresses = {};  // to be written into it
+  std::vector<Map> maps = {};           // likewise
 };
 // `count` bytes or 32-bit words.
 struct RecordedFill {
-  RecordedPlace to = {};
-  uint32_t value = 0;
-  int unit_bytes = 1;
-  int64_t count = 0;
+  RecordedPlace to = {};  // the first of them
+  uint32_t value = 0;     // of each
+  int unit_bytes = 1;     // 1 or 4
+  int64_t count = 0;      // how many
 };
 // From one place of the device to another.
 struct RecordedCopy {
-  RecordedPlace to = {}, from = {};
-  int64_t bytes = 0;
+  RecordedPlace to = {}, from = {};  // the first bytes
+  int64_t bytes = 0;                 // how many
 };
 using RecordedStep = std::variant<RecordedLaunch, RecordedFill, RecordedCopy>;
 
 // A tensor of the call.
 struct RecordedTensor {
-  std::string name;
-  TensorShape shape;
-  bool written = false;
-  int64_t bytes = 0;
-  int alignment = 1;  // of its address, in bytes
+  std::string name;      // as the operation declares it
+  TensorShape shape;     // row-major
+  bool written = false;  // or read alone
+  int64_t bytes = 0;     // of all elements
+  int alignment = 1;     // of its address, in bytes
 };
 
 // The steps of a call, in order, and what they need.
 struct RecordedCall {
-  std::vector<RecordedTensor> tensors;
-  std::vector<RecordedStep> steps;
-  int64_t workspace_bytes = 0;
-  bool may_not_overlap = false;  // code relies on it that the tensors share no memory
+  std::vector<RecordedTensor> tensors;  // in the order of the arguments
+  std::vector<RecordedStep> steps;      // in the order in which they run
+  int64_t workspace_bytes = 0;          // of scratch memory
+  bool may_not_overlap = false;         // code relies on it that the tensors share no memory
 };
 
 // Records a call on a device like `info`, and compiles its kernels for `options.target`; `options` may set all else but stage, block

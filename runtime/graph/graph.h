@@ -97,6 +97,7 @@ class Graph {
 // thread at a time.
 class GraphBuilder {
  public:
+  // An empty graph of a device.
   explicit GraphBuilder(const Device& device) : backend_(device.backend()) {}
 
   // One launch.

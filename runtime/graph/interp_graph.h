@@ -23,6 +23,7 @@ using InterpStep = std::function<Status(StreamHandle)>;
 
 // What is being recorded, and then a node of a graph.
 struct InterpCapture {
+  // Of a stream, with nothing recorded yet.
   InterpCapture(InterpBackend& on, StreamHandle stream) : device(on), origin(stream) {}
   InterpCapture(const InterpCapture&) = delete;
   InterpCapture& operator=(const InterpCapture&) = delete;
@@ -31,8 +32,8 @@ struct InterpCapture {
 
   // Of each stream that takes part, how many steps it has recorded, and up to which another has waited for it.
   struct Member {
-    int64_t steps = 0;
-    int64_t waited_for = 0;
+    int64_t steps = 0;       // recorded
+    int64_t waited_for = 0;  // of them
   };
   InterpBackend& device;
   const StreamHandle origin;
@@ -41,8 +42,10 @@ struct InterpCapture {
   Status broken;  // why it cannot be ended
 };
 
+// A graph as a list of steps.
 class InterpGraph final : public WorkGraph {
  public:
+  // Without nodes.
   explicit InterpGraph(InterpBackend& device) : device_(device) {}
   // Of a capture, one node.
   InterpGraph(InterpBackend& device, std::shared_ptr<const InterpCapture> capture)
@@ -68,6 +71,7 @@ class InterpGraph final : public WorkGraph {
 // The captures of a device. Thread-safe.
 class InterpCaptures {
  public:
+  // Records the stream from now on.
   Status begin(InterpBackend& device, StreamHandle stream);
   // What was recorded. kFailedPrecondition where something went wrong meanwhile.
   StatusOr<std::shared_ptr<InterpCapture>> end(StreamHandle stream);
@@ -83,9 +87,9 @@ class InterpCaptures {
 
   // A point in a capture.
   struct Point {
-    std::weak_ptr<InterpCapture> capture;
+    std::weak_ptr<InterpCapture> capture;          // none: outside
     StreamHandle stream = StreamHandle::kDefault;  // which is never recorded
-    int64_t steps = 0;
+    int64_t steps = 0;                             // of the stream, in front of it
   };
   // Where a stream is, if it is being recorded.
   Point point(StreamHandle stream);

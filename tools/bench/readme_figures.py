@@ -264,7 +264,16 @@ def launch_rows(data):
     above = (f"{data['heddle_launch_ns'] / 1e3:.2f} µs; {data['heddle_above_bare_ns'] / 1e3:.2f} µs above "
              "`cuLaunchKernelEx`")
     return [(f"one launch on the host, {data['arguments']}, bursts of {data['burst']}", above, "≤ 0.3 µs above"),
-            ("instructions of one launch outside the driver", str(data["instructions_per_launch"]), "")]
+            ("the same of 8 tensors, beside `cuLaunchKernelEx` alone", f"{data['eight_tensors']['of_bare']:.2f} x", "≤ 1.05 x"),
+            ("instructions of one launch outside the driver", str(data["instructions_per_launch"]), "≤ 600")]
+
+
+def graph_rows(data):
+    rows = []
+    for f in data["figures"][1:]:
+        rows.append((f"a graph of {f['nodes']} kernels: its launch on the host, its time on the GPU; those of {f['nodes']} launches",
+                     f"{f['graph_launch_ns'] / 1e3:.1f}, {f['graph_device_us']:.1f} µs; {f['kernel_launches_ns'] / 1e3:.1f}, {f['kernels_device_us']:.1f} µs", ""))
+    return rows + [("another launch in the place of a graph's node", f"{data['set_kernel_ns'] / 1e3:.1f} µs", "")]
 
 
 def compile_rows(data):
@@ -595,7 +604,7 @@ def all_figures():
             "Figures of GPUs are medians; those of compiling C++ are the least processor time of five runs.",
             "`tools/bench/results` has the data behind the tables, with machine, versions and date.",
             "`tools/bench/readme_figures.py` wrote this page."]
-    host = (launch_rows(load("launch")) + compile_rows(load("compile")) + layout_rows(load("layout"))
+    host = (launch_rows(load("launch")) + graph_rows(load("graph")) + compile_rows(load("compile")) + layout_rows(load("layout"))
             + python_rows(load("python_overhead")) + pipeline_rows(load("pipeline")) + interp_rows(load("interp")) + compile_time_rows(load("compile_time")))
     return paragraphs(head, ["## The library beside its peers"], bench_details(load("bench")), bench_more_table(load("bench_more")), ["## Row sums"], row_sum_table(load("row_sum")),
                       ["## Reductions"], reduce_table(load("reduce")), ["## Scans"], scan_table(load("scan")), ["## The greatest of rows"], topk_table(load("topk")), ["## Sorts and histograms"], sort_table(load("sort")), ["## Maps and copies"], maps_table(load("maps")), ["## Kernels of rows"], row_kernels_table(load("rows")), ["## Profiles of what misses its aims"], miss_profiles_table(load("miss_profiles")), ["## Scaled sums of vectors"], axpby_table(load("axpby")),
