@@ -12,8 +12,23 @@
 
 namespace heddle::runtime::cuda {
 
-// The stack of current contexts of a thread.
-inline thread_local std::vector<ContextHandle> contexts;
+// The stack of current contexts of a thread. It has no destructor: kernels of static storage call the driver after those of a
+// thread's objects have run.
+struct ContextStack {
+  static constexpr int kMost = 16;
+  ContextHandle items[kMost] = {};
+  int count = 0;
+
+  bool empty() const { return count == 0; }
+  ContextHandle back() const { return items[count - 1]; }
+  void push_back(ContextHandle context) {
+    if (count == kMost) std::abort();
+    items[count++] = context;
+  }
+  void pop_back() { --count; }
+  void clear() { count = 0; }
+};
+inline thread_local ContextStack contexts;
 
 struct Fault {
   int code;
