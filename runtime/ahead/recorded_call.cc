@@ -182,14 +182,11 @@ class Recorder final : public DryRunBackend {
     if (!encoded.ok()) return fail(encoded);
     for (const ir::ParamSlot& slot : kernel.layout.slots) {
       if (slot.kind != ir::SlotKind::kAddress) continue;
+      const uint64_t bits = launch.arguments[slot.param].bits;
+      if (bits == 0) continue;  // a tensor that is not there: nothing is read of it
       RecordedLaunch::Address& address = recorded.addresses.emplace_back();
       address.offset = slot.offset;
-      // Of a tensor that is not there, nothing is read.
-      if (launch.arguments[slot.param].bits == 0) {
-        recorded.addresses.pop_back();
-        continue;
-      }
-      if (Status s = locate(launch.arguments[slot.param].bits, address.place); !s.ok()) return s;
+      if (Status s = locate(bits, address.place); !s.ok()) return s;
     }
     note_guards(kernel, launch.arguments);
     recorded.block.resize(kernel.layout.bytes);
@@ -209,11 +206,9 @@ class Recorder final : public DryRunBackend {
       if (arguments[i].extents == nullptr) continue;
       align(arguments[i].bits, static_cast<int>(ir::bytes_of(kernel.params[i].type.scalar)));
     }
-    for (const ir::MapSlot& slot : kernel.layout.tensor_maps) {
-      (void)slot;
-      for (RecordedTensor& tensor : call_.tensors) {
-        tensor.alignment = std::max<int>(tensor.alignment, ir::kTensorMapMultiple);
-      }
+    if (kernel.layout.tensor_maps.empty()) return;
+    for (RecordedTensor& tensor : call_.tensors) {
+      tensor.alignment = std::max<int>(tensor.alignment, ir::kTensorMapMultiple);
     }
   }
 

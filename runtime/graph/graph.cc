@@ -25,6 +25,7 @@ Status check_stream(const Stream& stream, const Backend* device) {
 }
 
 Status check_recordable(const Stream& stream) {
+  if (stream.backend() == nullptr) return moved_from("a Stream");
   if (stream.handle() != StreamHandle::kDefault) return OkStatus();
   return InvalidArgumentError(
       "the default stream's work cannot be recorded; fix: make a stream by "
@@ -34,7 +35,6 @@ Status check_recordable(const Stream& stream) {
 }  // namespace
 
 StatusOr<Graph> Graph::capture(const Stream& stream, Work work) {
-  if (Status s = check_stream(stream, stream.backend().get()); !s.ok()) return s;
   if (Status s = check_recordable(stream); !s.ok()) return s;
   StatusOr<std::unique_ptr<WorkGraph>> recorded = record(stream, work);
   if (!recorded.ok()) return recorded.status();

@@ -85,7 +85,7 @@ Status InterpCaptures::begin(InterpBackend& device, StreamHandle stream) {
   const std::lock_guard<std::mutex> lock(mutex_);
   auto [at, fresh] = of_stream_.try_emplace(stream);
   if (!fresh) return FailedPreconditionError("the stream's work is already being recorded");
-  at->second = std::make_shared<InterpCapture>(device, stream);
+  at->second = std::make_shared<InterpCapture>(device);
   at->second->members[stream];
   ++count_;
   return OkStatus();

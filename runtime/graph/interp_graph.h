@@ -23,8 +23,8 @@ using InterpStep = std::function<Status(StreamHandle)>;
 
 // What is being recorded, and then a node of a graph.
 struct InterpCapture {
-  // Of a stream, with nothing recorded yet.
-  InterpCapture(InterpBackend& on, StreamHandle stream) : device(on), origin(stream) {}
+  // With nothing recorded yet.
+  explicit InterpCapture(InterpBackend& on) : device(on) {}
   InterpCapture(const InterpCapture&) = delete;
   InterpCapture& operator=(const InterpCapture&) = delete;
   // Frees what was allocated for its steps.
@@ -36,7 +36,6 @@ struct InterpCapture {
     int64_t waited_for = 0;  // of them
   };
   InterpBackend& device;
-  const StreamHandle origin;
   std::map<StreamHandle, Member> members;
   std::vector<InterpStep> steps;
   Status broken;  // why it cannot be ended
