@@ -33,8 +33,7 @@ inline void require(const detail::Arg<bool>& condition) {
   detail::emit_require(condition.node, condition.loc);
 }
 
-// Fixes the block: x, y and z threads. A launch with another block is refused, also one that names none: that is a block
-// of one thread. compile() without a block takes this one.
+// Fixes the block: x, y and z threads. A launch or compile() without a block gets this one; with another one it is refused.
 void require_block(int x, int y = 1, int z = 1, SourceLoc loc = SourceLoc::current());
 
 // Asks for so few registers that a multiprocessor can hold `count` blocks at once, 1 to 32: CUDA's second launch bound. Where

@@ -156,7 +156,8 @@ struct HostNumber {
   bool operator==(const HostNumber& other) const = default;
 };
 
-// How a parameter type declares itself, is made while tracing, and is filled by a launch.
+// How a parameter type declares itself, is made while tracing, and is filled by a launch; and how many leaves and words (of bits,
+// extents, strides and a capacity) its arguments have.
 template <class P>
 struct ParamTraits;
 
@@ -165,6 +166,7 @@ struct ParamTraits<Tensor<T, Rank>> {
   using Host = TensorRef<T, Rank>;
   using Element = std::remove_const_t<T>;
   static constexpr int kLeaves = 1;
+  static constexpr int kWords = 2 + 2 * Host::kModes;
   static void declare(ParamDecl* out) {
     ir::Scalar scalar;
     if constexpr (StructElement<Element>) {
@@ -198,6 +200,7 @@ template <class T>
 struct ParamTraits<Pointer<T>> {
   using Host = T*;
   static constexpr int kLeaves = 1;
+  static constexpr int kWords = 1;
   static void declare(ParamDecl* out) {
     *out = {scalar_of<std::remove_const_t<T>>(), 1, std::is_const_v<T>, true};
   }
@@ -211,6 +214,7 @@ template <class T>
 struct ParamTraits<Value<T>> {
   using Host = HostNumber<T>;
   static constexpr int kLeaves = 1;
+  static constexpr int kWords = 1;
   static void declare(ParamDecl* out) { *out = {scalar_of<T>(), -1, false, false}; }
   static Value<T> make(const Node* nodes) { return Value<T>(nodes[0]); }
   static void fill(const Host& host, ArgumentLeaf* out) {
@@ -223,6 +227,7 @@ template <PlainStruct S>
 requires(count_members<S>() > 0) struct ParamTraits<S> {
   using Host = S;
   static constexpr int kLeaves = count_members<S>();
+  static constexpr int kWords = kLeaves;
   static void declare(ParamDecl* out) {
     const S s = detail::blank<S>();
     for_each_leaf(s, [&](const Node& node) { *out++ = {node.type.scalar, -1, false, false}; });

@@ -102,10 +102,11 @@ class Backend {
     return OkStatus();
   }
   // Asynchronous copies of `bytes` > 0, and fills of `count` > 0 bytes or 32-bit words, in stream
-  // order.
+  // order. The interpreter refuses to copy uninitialised bytes to the host, unless kAllow.
   virtual Status copy_to_device(StreamHandle stream, DeviceAddress to, const void* from,
                                 size_t bytes) = 0;
-  virtual Status copy_to_host(StreamHandle stream, void* to, DeviceAddress from, size_t bytes) = 0;
+  virtual Status copy_to_host(StreamHandle stream, void* to, DeviceAddress from, size_t bytes,
+                              Unwritten unwritten) = 0;
   virtual Status copy_on_device(StreamHandle stream, DeviceAddress to, DeviceAddress from,
                                 size_t bytes) = 0;
   virtual Status fill8(StreamHandle stream, DeviceAddress to, uint8_t value, size_t count) = 0;

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/fixed_array.h"
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/launch/shared_layout.h"
 #include "heddle/runtime/compile_option_text.h"
@@ -80,19 +79,20 @@ StatusOr<std::unique_ptr<Executable>> Executable::load(
 
 bool Executable::matches_exactly(Arguments arguments) const { return plan_.fits(arguments); }
 
-Status Executable::launch(const Stream& stream, const LaunchShape& shape,
-                          Arguments arguments) const {
-  // Few kernels have more than some tens of arguments: the block then lies on the stack.
-  absl::FixedArray<std::byte, 512> block(compilation_->layout.bytes + kPackSlack);
-  plan_.pack(arguments, block.data());
+Status Executable::launch(const Stream& stream, const LaunchShape& shape, Arguments arguments,
+                          PreparedLaunch& prepared) const {
+  prepared.again = false;
+  prepared.block.resize(compilation_->layout.bytes + kPackSlack);
+  std::byte* const block = prepared.block.data();
+  plan_.pack(arguments, block);
   LaunchShape full = shape;
+  full.block = shape.block_to_launch(compilation_->optimized.block);
   if (compilation_->at_launch.concerns(shape.grid.x)) {
-    ir::LaunchDims dims{.grid = shape.grid, .block = shape.block};
+    ir::LaunchDims dims{.grid = full.grid, .block = full.block};
     const ir::LaunchDims asked = dims;
-    if (!compilation_->at_launch.run(block.data(), dims)) {
-      return InvalidArgumentError(
-          absl::StrCat(site_.describe(),
-                       " cannot launch: ", compilation_->at_launch.refusal(block.data(), asked)));
+    if (!compilation_->at_launch.run(block, dims)) {
+      return InvalidArgumentError(absl::StrCat(
+          site_.describe(), " cannot launch: ", compilation_->at_launch.refusal(block, asked)));
     }
     full.grid = dims.grid;
     // The kernel's own grid may come out empty: then there is nothing to do.
@@ -100,8 +100,8 @@ Status Executable::launch(const Stream& stream, const LaunchShape& shape,
     if (empty && dims.grid != asked.grid) return OkStatus();
   }
   if (!compilation_->tensor_maps.empty()) {
-    const Status encoded = compilation_->tensor_maps.encode(
-        block.data(), [this](const ir::TensorMap& map, std::byte* to) {
+    const Status encoded =
+        compilation_->tensor_maps.encode(block, [this](const ir::TensorMap& map, std::byte* to) {
           return backend_->encode_tensor_map(map, to);
         });
     if (!encoded.ok()) {
@@ -109,14 +109,17 @@ Status Executable::launch(const Stream& stream, const LaunchShape& shape,
                     absl::StrCat(site_.describe(), " cannot launch: ", encoded.message()));
     }
   }
-  if (!function_) return launch_on_interp(stream, full, arguments, block.data());
+  if (!function_) return launch_on_interp(stream, full, arguments, block);
   // What the kernel's own arrays take of the dynamic memory comes on top of what the launch asks for.
   if (shape.shared_bytes < 0 || shape.shared_bytes > backend_->info().limits.max_shared_per_block) {
     return check_launch_limits(backend_->info(), full, site_);
   }
   full.shared_bytes += compilation_->ptx.dynamic_shared_base;
-  return launch_raw(*function_, full, block.data(), compilation_->layout.bytes, &site_, &stream,
-                    compilation_->places);
+  if (Status s = check_launch(*function_, full, &site_, prepared.checked); !s.ok()) return s;
+  prepared.bytes = compilation_->layout.bytes;
+  prepared.places = compilation_->places;
+  prepared.again = true;
+  return prepared.enqueue(stream.handle());
 }
 
 Status Executable::launch_on_interp(const Stream& stream, const LaunchShape& shape,
@@ -152,7 +155,8 @@ Status Executable::launch_on_interp(const Stream& stream, const LaunchShape& sha
              .cooperative = shape.cooperative},
             device.memory(),
             {.completion = device.completion(), .max_instructions = device.max_instructions()});
-      });
+      },
+      shape);
 }
 
 }  // namespace heddle::runtime

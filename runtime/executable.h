@@ -2,18 +2,36 @@
 // code of the interpreter.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 
+#include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
 #include "heddle/ir/interp/interpreter.h"
 #include "heddle/ir/status.h"
 #include "heddle/runtime/argument_plan.h"
 #include "heddle/runtime/compile.h"
+#include "heddle/runtime/cuda/checked_launch.h"
 #include "heddle/runtime/cuda/module.h"
 #include "heddle/runtime/device.h"
 #include "heddle/runtime/launch_limits.h"
 
 namespace heddle::runtime {
+
+// What a launch on a GPU passes to the driver, worked out.
+struct PreparedLaunch {
+  cuda::CheckedLaunch checked;
+  absl::InlinedVector<std::byte, 256> block;  // of parameters, with kPackSlack bytes behind
+  size_t bytes = 0;                           // of parameters
+  absl::Span<const int> places;               // Compilation::places
+  // Whether enqueue() launches it again: not of a kernel without blocks to run.
+  bool again = false;
+
+  Status enqueue(StreamHandle stream) const {
+    return runtime::enqueue(checked, stream, block.data(), bytes, places);
+  }
+};
 
 class Executable {
  public:
@@ -32,7 +50,13 @@ class Executable {
   bool matches_exactly(Arguments arguments) const;
 
   // Enqueues it. The arguments must satisfy the guards. On the interpreter it has run on return.
-  Status launch(const Stream& stream, const LaunchShape& shape, Arguments arguments) const;
+  Status launch(const Stream& stream, const LaunchShape& shape, Arguments arguments) const {
+    PreparedLaunch prepared;
+    return launch(stream, shape, arguments, prepared);
+  }
+  // Likewise; on a GPU what was worked out lies in `prepared` then. The executable outlives it.
+  Status launch(const Stream& stream, const LaunchShape& shape, Arguments arguments,
+                PreparedLaunch& prepared) const;
 
  private:
   Executable(std::shared_ptr<Backend> backend, std::shared_ptr<const Compilation> compilation);

@@ -143,7 +143,7 @@ StatusOr<DeviceAddress> InterpBackend::allocate_in(StreamHandle stream, size_t b
 }
 
 void InterpBackend::deallocate_in(StreamHandle, DeviceAddress address) noexcept {
-  if (!graph_memory_.give_back(address)) deallocate(address);
+  if (!graph_memory_.give_back(*this, address)) deallocate(address);
 }
 
 StatusOr<void*> InterpBackend::allocate_host(size_t bytes) {
@@ -164,7 +164,10 @@ StatusOr<StreamHandle> InterpBackend::create_stream() {
 }
 
 // Its number is never given again: this only frees memory.
-void InterpBackend::destroy_stream(StreamHandle stream) noexcept { launches_.forget(stream); }
+void InterpBackend::destroy_stream(StreamHandle stream) noexcept {
+  graph_memory_.forget(stream);
+  launches_.forget(stream);
+}
 
 Status InterpBackend::synchronize_stream(StreamHandle stream) {
   if (Status s = captures_.refuse_wait(stream, "synchronize()"); !s.ok()) return s;
@@ -227,9 +230,16 @@ Status InterpBackend::copy_to_device(StreamHandle stream, DeviceAddress to, cons
                  bytes);
 }
 
-Status InterpBackend::copy_to_host(StreamHandle stream, void* to, DeviceAddress from,
-                                   size_t bytes) {
-  return enqueue(stream, "copy to the host", &ir::interp::Memory::copy_to_host, to, from, bytes);
+Status InterpBackend::copy_to_host(StreamHandle stream, void* to, DeviceAddress from, size_t bytes,
+                                   Unwritten unwritten) {
+  return run_or_record(stream, [=, this](StreamHandle on) {
+    if (unwritten == Unwritten::kError) {
+      Status s = check_written(from, bytes, /*element_bytes=*/1, /*padded=*/false);
+      if (!s.ok()) return s;
+    }
+    launches_.forget(on);
+    return located(memory_.copy_to_host(to, from, bytes), "copy to the host", name());
+  });
 }
 
 Status InterpBackend::copy_on_device(StreamHandle stream, DeviceAddress to, DeviceAddress from,

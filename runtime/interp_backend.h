@@ -38,8 +38,10 @@ class InterpBackend final : public Backend {
   // Executables note their launches here.
   ProgrammaticLaunches& launches() { return launches_; }
   // Runs an operation, or records it where the stream's work is being recorded.
-  Status run_or_record(StreamHandle stream, const InterpStep& step) {
-    return captures_.record(stream, step) ? OkStatus() : step(stream);
+  // `launch`: the shape of a kernel's launch.
+  Status run_or_record(StreamHandle stream, const InterpWork& work,
+                       const std::optional<LaunchShape>& launch = std::nullopt) {
+    return captures_.record(stream, work, launch) ? OkStatus() : work(stream);
   }
   InterpCaptures& captures() { return captures_; }
   GraphMemory& graph_memory() { return graph_memory_; }
@@ -82,7 +84,8 @@ class InterpBackend final : public Backend {
                        bool padded) override;
   Status copy_to_device(StreamHandle stream, DeviceAddress to, const void* from,
                         size_t bytes) override;
-  Status copy_to_host(StreamHandle stream, void* to, DeviceAddress from, size_t bytes) override;
+  Status copy_to_host(StreamHandle stream, void* to, DeviceAddress from, size_t bytes,
+                      Unwritten unwritten) override;
   Status copy_on_device(StreamHandle stream, DeviceAddress to, DeviceAddress from,
                         size_t bytes) override;
   Status fill8(StreamHandle stream, DeviceAddress to, uint8_t value, size_t count) override;

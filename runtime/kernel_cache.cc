@@ -83,7 +83,7 @@ StatusOr<const Executable*> KernelCache::find_or_compile(const ir::KernelSource&
   const std::lock_guard<std::mutex> lock(adding_);
   if (const Executable* found = find(backend.get(), shape, arguments)) return found;
   CompileOptions options = Executable::options_for(*backend, {});
-  options.block = shape.block;
+  options.block = shape.block_to_compile();
   options.cluster = shape.cluster;
   const StatusOr<const ir::Target*> target = target_of(options);
   if (!target.ok()) return target.status();

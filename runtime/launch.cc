@@ -10,6 +10,7 @@
 #include "heddle/runtime/argument_facts.h"
 #include "heddle/runtime/compile.h"
 #include "heddle/runtime/kernel_cache.h"
+#include "heddle/runtime/launch_memo.h"
 #include "heddle/runtime/operation/dry_run.h"
 #include "heddle/runtime/specialize.h"
 
@@ -48,7 +49,9 @@ Status check_fixed(const Compilation& compilation, Arguments arguments) {
 // The block that the code was compiled for.
 Status check_block(const Compilation& compilation, const LaunchShape& shape) {
   const Dim3 block = compilation.optimized.block;
-  if (shape.block == block || compilation.optimized.has_dynamic_block()) return OkStatus();
+  if (shape.block_to_launch(block) == block || compilation.optimized.has_dynamic_block()) {
+    return OkStatus();
+  }
   return InvalidArgumentError(absl::StrCat(compilation.describe(), " was compiled for a block of ",
                                            to_string(block), " and launched with ",
                                            to_string(shape.block)));
@@ -156,34 +159,73 @@ StatusOr<CompiledKernel> compile(const ir::KernelSource& source, const Signature
   return CompiledKernel(*std::move(compilation));
 }
 
+namespace {
+
+// What a launch runs; nullptr on a device that runs nothing.
+StatusOr<const Executable*> executable_for(const Stream& stream, const ir::KernelSource& source,
+                                           const LaunchShape& shape, Arguments arguments) {
+  KernelCache& cache = KernelCache::of(source);
+  const Backend* const backend = stream.backend().get();
+  if (const Executable* const found = cache.find(backend, shape, arguments)) return found;
+  // Has no executables, so the usual launch need not ask.
+  if (backend->kind() == BackendKind::kDryRun) return nullptr;
+  return cache.find_or_compile(source, stream.backend(), shape, arguments);
+}
+
+// A launch of arguments as data: `prepared` where the caller keeps what is worked out.
+Status launch_by(const Stream& stream, const ir::KernelSource& source, const LaunchShape& shape,
+                 Arguments arguments, bool sound, PreparedLaunch& prepared) {
+  if (stream.backend() == nullptr) return moved_from("a Stream");
+  // On every launch, since a variant that fits says nothing of null pointers.
+  if (!sound) {
+    return check_arguments(describe(source), source.params(), arguments, *stream.backend());
+  }
+  const StatusOr<const Executable*> executable = executable_for(stream, source, shape, arguments);
+  if (!executable.ok()) return executable.status();
+  if (*executable == nullptr) {
+    return static_cast<const DryRunBackend&>(*stream.backend())
+        .launch({.source = &source, .shape = shape, .arguments = arguments});
+  }
+  return (*executable)->launch(stream, shape, arguments, prepared);
+}
+
+}  // namespace
+
 Status launch(const Stream& stream, const ir::KernelSource& source, const LaunchShape& shape,
               Arguments arguments) {
-  return launch_typed(stream, source, shape, arguments,
-                      arguments_are_sound(source.params(), arguments));
+  PreparedLaunch prepared;
+  return launch_by(stream, source, shape, arguments,
+                   arguments_are_sound(source.params(), arguments), prepared);
 }
 
 Status launch_typed(const Stream& stream, const ir::KernelSource& source, const LaunchShape& shape,
-                    Arguments arguments, bool sound) {
-  const Backend* const backend = stream.backend().get();
-  if (backend == nullptr) return moved_from("a Stream");
-  KernelCache& cache = KernelCache::of(source);
-  // On every launch, since a variant that fits says nothing of null pointers.
-  if (!sound) {
-    return check_arguments(describe(source), source.params(), arguments, *backend);
+                    Arguments arguments, bool sound, const LaunchKey& key) {
+  LaunchMemo* const memo = LaunchMemo::of_thread();
+  if (memo == nullptr) {
+    PreparedLaunch prepared;
+    return launch_by(stream, source, shape, arguments, sound, prepared);
   }
-  const Executable* executable = cache.find(backend, shape, arguments);
-  if (executable == nullptr) {
-    // Has no executables, so the usual launch need not ask.
-    if (backend->kind() == BackendKind::kDryRun) {
-      return static_cast<const DryRunBackend*>(backend)->launch(
-          {.source = &source, .shape = shape, .arguments = arguments});
-    }
-    const StatusOr<const Executable*> compiled =
-        cache.find_or_compile(source, stream.backend(), shape, arguments);
-    if (!compiled.ok()) return compiled.status();
-    executable = *compiled;
-  }
-  return executable->launch(stream, shape, arguments);
+  const uint64_t kernel = KernelCache::of(source).kernel_id();
+  LaunchMemo::Entry& entry = memo->entry(kernel, key);
+  entry.launch.again = false;
+  Status status = launch_by(stream, source, shape, arguments, sound, entry.launch);
+  if (!entry.launch.again) return status;
+  entry.kernel = kernel;
+  entry.backend = stream.backend().get();
+  entry.shape = shape;
+  entry.words.assign(key.words.begin(), key.words.end());
+  return status;
+}
+
+bool launch_again(const Stream& stream, const ir::KernelSource& source, const LaunchShape& shape,
+                  const LaunchKey& key, Status& status) {
+  LaunchMemo* const memo = LaunchMemo::of_thread();
+  if (memo == nullptr) return false;
+  const uint64_t kernel = KernelCache::of(source).kernel_id();
+  const LaunchMemo::Entry& entry = memo->entry(kernel, key);
+  if (!entry.is(kernel, stream.backend().get(), shape, key)) return false;
+  status = entry.launch.enqueue(stream.handle());
+  return true;
 }
 
 }  // namespace heddle::runtime

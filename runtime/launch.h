@@ -25,6 +25,7 @@
 #include "heddle/runtime/argument.h"
 #include "heddle/runtime/buffer.h"
 #include "heddle/runtime/compile_options.h"
+#include "heddle/runtime/launch_key.h"
 #include "heddle/runtime/launch_limits.h"
 #include "heddle/runtime/signature.h"
 #include "heddle/runtime/stream.h"
@@ -73,9 +74,60 @@ StatusOr<CompiledKernel> compile(const ir::KernelSource& source, const Signature
 // Launches a kernel with arguments as data; compiles it first where no variant fits them.
 Status launch(const Stream& stream, const ir::KernelSource& source, const LaunchShape& shape,
               Arguments arguments);
-// Likewise, of arguments that are known to be of the parameters' kinds and, where `sound`, to be sound.
+// Likewise, of arguments that are known to be of the parameters' kinds and, where `sound`, to be sound; `key` are these arguments.
 Status launch_typed(const Stream& stream, const ir::KernelSource& source, const LaunchShape& shape,
-                    Arguments arguments, bool sound);
+                    Arguments arguments, bool sound, const LaunchKey& key);
+// Launches a kernel as one of this thread's last launches did, whose arguments were the same (launch_memo.h). False where none did:
+// nothing has run then.
+bool launch_again(const Stream& stream, const ir::KernelSource& source, const LaunchShape& shape,
+                  const LaunchKey& key, Status& status);
+
+// The arguments of a typed launch as words.
+template <class... P>
+class ArgumentWords {
+ public:
+  // For a launch on this device.
+  ArgumentWords(const Backend* device,
+                const typename heddle::detail::ParamTraits<P>::Host&... args) {
+    (add<heddle::detail::ParamTraits<P>>(args, device), ...);
+  }
+  // As data; valid as long as this object.
+  LaunchKey key() const { return {{words_, static_cast<size_t>(count_)}, hash_}; }
+  // Whether numbers fit their parameters, and buffers are alive and the device's. All else that a launch asks of arguments
+  // follows from the words.
+  bool valid() const { return valid_; }
+
+ private:
+  template <class Traits>
+  [[gnu::always_inline]] inline void add(const typename Traits::Host& host, const Backend* device) {
+    heddle::detail::ArgumentLeaf leaves[Traits::kLeaves];
+    Traits::fill(host, leaves);
+    for (const heddle::detail::ArgumentLeaf& leaf : leaves) add_leaf(leaf, device);
+  }
+  // Inlined, the rank and the kind of each argument are constants.
+  [[gnu::always_inline]] inline void add_leaf(const heddle::detail::ArgumentLeaf& leaf,
+                                              const Backend* device) {
+    words_[count_++] = leaf.bits;
+    // Addresses and numbers are what differs between launches of one kernel.
+    hash_ = (hash_ ^ leaf.bits) * kMultiplier;
+    valid_ &= leaf.misfit == heddle::detail::Misfit::kFits;
+    if (leaf.extents == nullptr) return;
+    for (int dim = 0; dim < leaf.rank; ++dim) {
+      words_[count_++] = static_cast<uint64_t>(leaf.extents[dim]);
+      words_[count_++] = static_cast<uint64_t>(leaf.strides[dim]);
+    }
+    words_[count_++] = static_cast<uint64_t>(leaf.capacity_bytes);
+    valid_ &= leaf.memory == nullptr || leaf.memory->holds(leaf.allocation, device);
+  }
+
+  static constexpr uint64_t kMultiplier = 0x9E3779B97F4A7C15;
+  static constexpr int kMostWords = (0 + ... + heddle::detail::ParamTraits<P>::kWords);
+
+  int count_ = 0;
+  bool valid_ = true;
+  uint64_t hash_ = 0;
+  uint64_t words_[kMostWords == 0 ? 1 : kMostWords];
+};
 
 // The arguments of a typed launch, leaf by leaf.
 template <class... P>
@@ -149,8 +201,13 @@ Status launch_kernel(const runtime::Stream& stream, const Kernel<P...>& kernel,
                      const LaunchShape& shape,
                      const typename detail::ParamTraits<P>::Host&... args) {
   if (!kernel.valid()) return runtime::moved_from("a Kernel");
+  const runtime::ArgumentWords<P...> words(stream.backend().get(), args...);
+  Status status;
+  if (words.valid() && runtime::launch_again(stream, kernel.source(), shape, words.key(), status)) {
+    return status;
+  }
   const runtime::PackedArguments<P...> packed(stream, args...);
-  return runtime::launch_typed(stream, kernel.source(), shape, packed, packed.sound());
+  return runtime::launch_typed(stream, kernel.source(), shape, packed, packed.sound(), words.key());
 }
 
 // What Kernel::compile() calls.

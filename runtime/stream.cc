@@ -42,6 +42,7 @@ Status Event::record(const Stream& stream) {
       !s.ok()) {
     return s;
   }
+  if (Status s = stream.check(); !s.ok()) return s;
   if (Status s = backend_->record_event(handle_, stream.handle()); !s.ok()) return s;
   recorded_ = true;
   return OkStatus();
@@ -71,17 +72,26 @@ StatusOr<double> Event::elapsed_ms(const Event& start, const Event& stop) {
   return stop.backend_->elapsed_ms(start.handle_, stop.handle_);
 }
 
-Status Stream::synchronize() const {
+Status Stream::check() const {
   if (backend_ == nullptr) return moved_from("a Stream");
+  if (!launches_only_) return OkStatus();
+  return InvalidArgumentError(
+      "a graph's node of one launch enqueues something else, or waits; fix: add it by "
+      "GraphBuilder::add()");
+}
+
+Status Stream::synchronize() const {
+  if (Status s = check(); !s.ok()) return s;
   return backend_->synchronize_stream(handle_);
 }
 
 StatusOr<bool> Stream::done() const {
-  if (backend_ == nullptr) return moved_from("a Stream");
+  if (Status s = check(); !s.ok()) return s;
   return backend_->stream_done(handle_);
 }
 
 Status Stream::wait(const Event& event) const {
+  if (Status s = check(); !s.ok()) return s;
   if (Status s = same_device(event.backend_.get(), backend_.get(), "an event and its stream");
       !s.ok()) {
     return s;
@@ -95,25 +105,21 @@ StatusOr<Buffer> Stream::allocate(size_t bytes) const {
 }
 
 Status Stream::copy_to_device(DeviceAddress to, const void* from, size_t bytes) const {
-  if (backend_ == nullptr) return moved_from("a Stream");
+  if (Status s = check(); !s.ok()) return s;
   if (bytes == 0) return OkStatus();
   if (Status s = check_host_pointer(from, "copy to the device"); !s.ok()) return s;
   return backend_->copy_to_device(handle_, to, from, bytes);
 }
 
 Status Stream::copy_to_host(void* to, DeviceAddress from, size_t bytes, Unwritten unwritten) const {
-  if (backend_ == nullptr) return moved_from("a Stream");
+  if (Status s = check(); !s.ok()) return s;
   if (bytes == 0) return OkStatus();
   if (Status s = check_host_pointer(to, "copy to the host"); !s.ok()) return s;
-  if (unwritten == Unwritten::kError) {
-    Status s = backend_->check_written(from, bytes, /*element_bytes=*/1, /*padded=*/false);
-    if (!s.ok()) return s;
-  }
-  return backend_->copy_to_host(handle_, to, from, bytes);
+  return backend_->copy_to_host(handle_, to, from, bytes, unwritten);
 }
 
 Status Stream::copy_on_device(DeviceAddress to, DeviceAddress from, size_t bytes) const {
-  if (backend_ == nullptr) return moved_from("a Stream");
+  if (Status s = check(); !s.ok()) return s;
   if (bytes == 0) return OkStatus();
   // The driver leaves an overlap undefined instead of reporting it.
   const DeviceAddress distance = to > from ? to - from : from - to;
@@ -126,13 +132,13 @@ Status Stream::copy_on_device(DeviceAddress to, DeviceAddress from, size_t bytes
 }
 
 Status Stream::fill8(DeviceAddress to, uint8_t value, size_t count) const {
-  if (backend_ == nullptr) return moved_from("a Stream");
+  if (Status s = check(); !s.ok()) return s;
   if (count == 0) return OkStatus();
   return backend_->fill8(handle_, to, value, count);
 }
 
 Status Stream::fill32(DeviceAddress to, uint32_t value, size_t count) const {
-  if (backend_ == nullptr) return moved_from("a Stream");
+  if (Status s = check(); !s.ok()) return s;
   if (count == 0) return OkStatus();
   return backend_->fill32(handle_, to, value, count);
 }

@@ -126,13 +126,22 @@ class Stream {
 
  private:
   friend class Device;
+  friend class Event;
+  friend class Graph;
+  friend class GraphBuilder;
   Stream(std::shared_ptr<Backend> backend, StreamHandle handle,
-         std::shared_ptr<const OwnedStream> owned)
-      : backend_(std::move(backend)), handle_(handle), owned_(std::move(owned)) {}
+         std::shared_ptr<const OwnedStream> owned, bool launches_only = false)
+      : backend_(std::move(backend)),
+        handle_(handle),
+        owned_(std::move(owned)),
+        launches_only_(launches_only) {}
+  // Whether work other than launches can be enqueued on it.
+  Status check() const;
 
   std::shared_ptr<Backend> backend_;
   StreamHandle handle_;
   std::shared_ptr<const OwnedStream> owned_;  // nothing where the handle is somebody else's
+  bool launches_only_ = false;                // a node of a graph is made of what is launched
 };
 
 }  // namespace heddle::runtime

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "heddle/runtime/ahead/exported_runtime_internal.h"
@@ -45,20 +46,31 @@ std::string c_type(ir::Scalar scalar) {
   return absl::StrCat("uint", 8 * ir::bytes_of(scalar), "_t");
 }
 
-constexpr absl::string_view kKeywords[] = {
-    "auto",    "break",    "case",     "char",   "class",   "const",  "continue",  "default",
-    "delete",  "do",       "double",   "else",   "enum",    "extern", "float",     "for",
-    "goto",    "if",       "inline",   "int",    "long",    "main",   "namespace", "new",
-    "private", "register", "restrict", "return", "short",   "signed", "sizeof",    "static",
-    "struct",  "switch",   "template", "this",   "typedef", "union",  "unsigned",  "using",
-    "void",    "volatile", "while"};
+// Words of C and C++.
+constexpr absl::string_view kKeywords =
+    " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t "
+    "char32_t class compl concept "
+    "const const_cast consteval constexpr constinit continue co_await co_return co_yield decltype "
+    "default delete do double "
+    "dynamic_cast else enum explicit export extern false float for friend goto if inline int long "
+    "main mutable namespace new "
+    "noexcept not not_eq nullptr operator or or_eq private protected public register "
+    "reinterpret_cast requires restrict return "
+    "short signed sizeof static static_assert static_cast struct switch template this thread_local "
+    "throw true try typedef "
+    "typeid typename typeof union unsigned using virtual void volatile wchar_t while xor xor_eq ";
 bool is_identifier(absl::string_view name) {
   if (name.empty() || absl::ascii_isdigit(name[0])) return false;
   for (const char c : name) {
     if (!absl::ascii_isalnum(c) && c != '_') return false;
   }
-  return std::find(std::begin(kKeywords), std::end(kKeywords), name) == std::end(kKeywords);
+  return !absl::StrContains(kKeywords, absl::StrCat(" ", name, " "));
 }
+// What the exported functions call parameters and variables of their own.
+constexpr absl::string_view kTaken[] = {"stream", "workspace", "workspace_bytes", "tensors",
+                                        "sizes"};
+// What everything else in the file begins with.
+constexpr absl::string_view kPrefix = "heddle_";
 
 std::string c_string(absl::string_view text) { return absl::StrCat("\"", text, "\""); }
 
@@ -114,13 +126,21 @@ class Writer {
                     "current CUDA context. Tensors lie in the\n",
                     "   device's memory, row-major and without gaps:\n");
     for (const RecordedTensor& tensor : tensors()) {
-      absl::StrAppend(&text, "     ", tensor.name, "  ", tensor.written ? "written" : "read", ", ",
-                      ir::info(tensor.shape.dtype).name, "\n");
+      absl::StrAppend(&text, "     ", tensor.name, "  ",
+                      !tensor.written ? "read"
+                      : tensor.read   ? "read and written"
+                                      : "written",
+                      ", ", ir::info(tensor.shape.dtype).name, ", at a multiple of ",
+                      alignment_of(tensor.name), " bytes\n");
     }
     absl::StrAppend(
-        &text,
-        "   The workspace is memory of the device's that calls on other streams do not use "
-        "meanwhile. */\n",
+        &text, "   What is written shares no memory with another tensor.\n",
+        "   The workspace is memory of the device's, at a multiple of 256 bytes, that no other "
+        "call "
+        "uses meanwhile; tensors do\n   not lie in it. A NULL stream is the device's default one. "
+        "Grids are for a GPU of ",
+        plans_[0].call.multiprocessors,
+        " multiprocessors; on one\n   of fewer, clusters of 16 blocks may not fit. */\n",
         prototype(),
         ";\n\n/* The bytes that the workspace has to have for these sizes; 0: none is needed. */\n",
         workspace_prototype(),
@@ -132,7 +152,8 @@ class Writer {
   std::string cpp_header() const {
     std::string text = absl::StrCat(
         "// ", name_,
-        " for C++: made by 'heddle build'.\n#pragma once\n\n#include <stdexcept>\n#include "
+        " for C++: made by 'heddle build'.\n#pragma once\n\n#include <cstddef>\n#include "
+        "<cstdint>\n#include <stdexcept>\n#include "
         "<string>\n\n#include \"",
         name_, ".h\"\n\nnamespace ", name_,
         "_built {\n\n// Named, so that two of them are not mixed up.\nstruct Sizes {\n");
@@ -145,12 +166,12 @@ class Writer {
         &text, "};\n\n// An error's number and text.\nstruct Error : std::runtime_error {\n",
         "  Error(int number, const std::string& text) : std::runtime_error(text), code(number) "
         "{}\n  int code;\n};\n\n",
-        "inline std::size_t workspace_bytes(const Sizes& sizes) {\n  return ::", name_,
-        "_workspace_bytes(",
+        "inline std::size_t workspace_bytes(const Sizes&", sizes_.empty() ? "" : " sizes",
+        ") {\n  return ::", name_, "_workspace_bytes(",
         joined(sizes_, [](const std::string& size) { return "sizes." + size; }), ");\n}\n\n",
         "// Enqueues a call on a stream; throws an Error.\n",
-        "inline void launch(void* stream, const Tensors& tensors, const Sizes& sizes, void* "
-        "workspace = nullptr,\n",
+        "inline void launch(void* stream, const Tensors& tensors, const Sizes&",
+        sizes_.empty() ? "" : " sizes", ", void* workspace = nullptr,\n",
         "                   std::size_t workspace_size = 0) {\n  const int code = ::", name_,
         "(stream");
     for (const RecordedTensor& tensor : tensors())
@@ -164,27 +185,29 @@ class Writer {
 
   std::string source() {
     std::string tables = plan_tables();
-    std::string text =
-        absl::StrCat("/* ", name_, ": made by 'heddle build'. */\n#define _GNU_SOURCE\n#include \"",
-                     name_, ".h\"\n\n", "#define NAME ", c_string(name_),
-                     "\n#define ARCHITECTURES ", c_string("it was built for " + architectures()),
-                     "\n#define BUILT_FOR ", c_string("it was " + built_for()), "\n");
+    std::string text = absl::StrCat(
+        "/* ", name_, ": made by 'heddle build'. */\n#define _GNU_SOURCE\n#include \"", name_,
+        ".h\"\n\n", "#define HEDDLE_NAME ", c_string(name_), "\n#define HEDDLE_ARCHITECTURES ",
+        c_string("it was built for " + architectures()), "\n#define HEDDLE_BUILT_FOR ",
+        c_string("it was " + built_for()), "\n");
     for (const ErrorCode& error : kErrors)
-      absl::StrAppend(&text, "#define ", error.name, " ", upper_, "_", error.name, "\n");
+      absl::StrAppend(&text, "#define HEDDLE_", error.name, " ", upper_, "_", error.name, "\n");
     absl::StrAppend(
-        &text, "enum { TENSORS = ", tensors().size(), ", SIZES = ", sizes_.size(), " };\n",
-        kExportedTypes, "static const char* const tensor_names[] = {",
+        &text, "enum {\n  HEDDLE_TENSORS = ", tensors().size(),
+        ",\n  HEDDLE_SIZES = ", sizes_.size(), ",\n  HEDDLE_MOST_STEPS = ", most_.steps,
+        ",\n  HEDDLE_MOST_BYTES = ", most_.bytes, ",\n  HEDDLE_MOST_PLACES = ", most_.places,
+        "\n};\n", kExportedTypes, "static const char* const heddle_tensor_names[] = {",
         joined(tensors(), [](const RecordedTensor& t) { return c_string(t.name); }),
-        "};\nstatic const char* const size_names[] = {",
+        "};\nstatic const char* const heddle_size_names[] = {",
         sizes_.empty() ? "\"\"" : joined(sizes_, [](const std::string& s) { return c_string(s); }),
         "};\n\n", tables, kExportedFunctions, "\n", prototype(), " {\n  void* const tensors[] = {",
         joined(tensors(), [](const RecordedTensor& t) { return absl::StrCat("(void*)", t.name); }),
         "};\n  const int64_t sizes[] = {", sizes_.empty() ? "0" : absl::StrJoin(sizes_, ", "),
-        "};\n  return run_call(stream, tensors, sizes, workspace, workspace_bytes);\n}\n\n",
+        "};\n  return heddle_run_call(stream, tensors, sizes, workspace, workspace_bytes);\n}\n\n",
         workspace_prototype(), " {\n  const int64_t sizes[] = {",
         sizes_.empty() ? "0" : absl::StrJoin(sizes_, ", "),
-        "};\n  return most_workspace(sizes);\n}\n\nconst char* ", name_,
-        "_error(void) { return error_text; }\n");
+        "};\n  return heddle_most_workspace(sizes);\n}\n\nconst char* ", name_,
+        "_error(void) { return heddle_error_text; }\n");
     return text;
   }
 
@@ -217,6 +240,30 @@ class Writer {
                         parameters.empty() ? "void" : parameters, ")");
   }
 
+  // The greatest that a plan asks for.
+  int alignment_of(absl::string_view name) const {
+    int most = 1;
+    for (const ExportedPlan& plan : plans_) {
+      for (const RecordedTensor& tensor : plan.call.tensors) {
+        if (tensor.name == name) most = std::max(most, tensor.alignment);
+      }
+    }
+    return most;
+  }
+  // The most that a block of a call has, fixed and dynamic.
+  static int64_t shared_bytes_of(const RecordedCall& call) {
+    int64_t most = 0;
+    for (const RecordedStep& step : call.steps) {
+      const auto* const launch = std::get_if<RecordedLaunch>(&step);
+      if (launch == nullptr) continue;
+      const codegen::EntryReport* const report =
+          launch->kernel->assembly.find(launch->kernel->ptx.entry);
+      const int64_t fixed = report == nullptr ? 0 : report->shared_bytes;
+      most = std::max(most, fixed + launch->shape.shared_bytes);
+    }
+    return most;
+  }
+
   std::string architectures() const {
     std::vector<std::string> names;
     for (const ExportedPlan& plan : plans_) {
@@ -241,7 +288,7 @@ class Writer {
 
   // A static array; its name.
   std::string table(absl::string_view type, absl::string_view contents) {
-    const std::string name = absl::StrCat("table_", tables_count_++);
+    const std::string name = absl::StrCat("heddle_table_", tables_count_++);
     absl::StrAppend(&tables_, "static const ", type, " ", name, "[] = ", contents, ";\n");
     return name;
   }
@@ -295,8 +342,10 @@ class Writer {
     const std::vector<int>& places = launch.kernel->places;
     const std::string block(reinterpret_cast<const char*>(launch.block.data()),
                             launch.block.size());
+    most_.bytes = std::max(most_.bytes, block.size());
+    most_.places = std::max(most_.places, places.size());
     return absl::StrCat(
-        "{.kind = LAUNCH, .code = ", code_of(*launch.kernel),
+        "{.kind = HEDDLE_LAUNCH, .code = ", code_of(*launch.kernel),
         ", .grid = ", numbers(launch.shape.grid), ", .block = ", numbers(launch.shape.block),
         ", .cluster = ", numbers(launch.shape.cluster),
         ", .shared_bytes = ", launch.shape.shared_bytes,
@@ -306,17 +355,18 @@ class Writer {
         ", .parameter_bytes = ", block.size(),
         ", .places = ", places.empty() ? "NULL" : shared_table("int32_t", list(places)),
         ", .place_count = ", places.size(), ", .address_count = ", addresses.size(),
-        ", .map_count = ", maps.size(), ", .addresses = ", array("struct address", addresses),
-        ", .maps = ", array("struct map", maps), "}");
+        ", .map_count = ", maps.size(),
+        ", .addresses = ", array("struct heddle_address", addresses),
+        ", .maps = ", array("struct heddle_map", maps), "}");
   }
   std::string step_text(const RecordedFill& fill) {
-    return absl::StrCat("{.kind = ", fill.unit_bytes == 1 ? "FILL8" : "FILL32",
+    return absl::StrCat("{.kind = ", fill.unit_bytes == 1 ? "HEDDLE_FILL8" : "HEDDLE_FILL32",
                         ", .to = ", text_of(fill.to), ", .value = ", fill.value,
                         "u, .count = ", fill.count, "}");
   }
   std::string step_text(const RecordedCopy& copy) {
-    return absl::StrCat("{.kind = COPY, .to = ", text_of(copy.to), ", .from = ", text_of(copy.from),
-                        ", .count = ", copy.bytes, "}");
+    return absl::StrCat("{.kind = HEDDLE_COPY, .to = ", text_of(copy.to),
+                        ", .from = ", text_of(copy.from), ", .count = ", copy.bytes, "}");
   }
 
   std::string plan_tables() {
@@ -331,6 +381,7 @@ class Writer {
         written.push_back(tensor.written);
       }
       std::vector<std::string> steps;
+      most_.steps = std::max(most_.steps, plan.call.steps.size());
       for (const RecordedStep& step : plan.call.steps) {
         steps.push_back(std::visit([this](const auto& one) { return step_text(one); }, step));
       }
@@ -338,15 +389,15 @@ class Writer {
           "{", plan.target->sm, ", ", int{plan.target->arch_specific}, ", ",
           shared_table("int64_t", list(sizes)), ", ", shared_table("int64_t", list(bytes)), ", ",
           shared_table("int32_t", list(alignments)), ", ", shared_table("int32_t", list(written)),
-          ", ", int{plan.call.may_not_overlap}, ", ", plan.call.workspace_bytes, ", ",
-          steps.empty()
-              ? "NULL"
-              : table("struct step", absl::StrCat("{\n  ", absl::StrJoin(steps, ",\n  "), "}")),
+          ", ", shared_bytes_of(plan.call), ", ", plan.call.workspace_bytes, ", ",
+          steps.empty() ? "NULL"
+                        : table("struct heddle_step",
+                                absl::StrCat("{\n  ", absl::StrJoin(steps, ",\n  "), "}")),
           ", ", steps.size(), "}"));
     }
-    return absl::StrCat(tables_, "static const struct code codes[] = {",
+    return absl::StrCat(tables_, "static const struct heddle_code heddle_codes[] = {",
                         code_rows_.empty() ? "{NULL, NULL}" : absl::StrJoin(code_rows_, ",\n  "),
-                        "};\nstatic const struct plan plans[] = {\n  ",
+                        "};\nstatic const struct heddle_plan heddle_plans[] = {\n  ",
                         absl::StrJoin(rows, ",\n  "), "};\n");
   }
 
@@ -358,18 +409,73 @@ class Writer {
   std::map<std::pair<std::string, std::string>, std::string> shared_;
   std::map<std::pair<std::string, std::string>, int> codes_;
   std::vector<std::string> code_rows_;
+  // Of all plans: steps of one, bytes (of a tensor map at least) and places of parameters of one launch.
+  struct {
+    size_t steps = 1, bytes = 128, places = 1;
+  } most_;
 };
+
+// What is wrong with the names that become parameters.
+Status check_parameters(absl::Span<const std::string> sizes, const RecordedCall& call) {
+  std::vector<std::string> names(sizes.begin(), sizes.end());
+  for (const RecordedTensor& tensor : call.tensors) names.push_back(tensor.name);
+  for (auto name = names.begin(); name != names.end(); ++name) {
+    if (!is_identifier(*name) || absl::StartsWith(*name, kPrefix)) {
+      return InvalidArgumentError(absl::StrCat(
+          "'", *name,
+          "' is no name for a parameter in C and C++; fix: let the operation call it otherwise"));
+    }
+    if (std::find(std::begin(kTaken), std::end(kTaken), *name) != std::end(kTaken) ||
+        std::find(names.begin(), name, *name) != name) {
+      return InvalidArgumentError(
+          absl::StrCat("two parameters of the exported function would be called '", *name,
+                       "'; fix: let the operation call its tensor or dimension otherwise"));
+    }
+  }
+  return OkStatus();
+}
+
+// Plans of one function have the same tensors and say all sizes.
+Status check_plans(absl::Span<const std::string> sizes, absl::Span<const ExportedPlan> plans) {
+  if (plans.empty()) return InvalidArgumentError("there is nothing to export: no plan is given");
+  const std::vector<RecordedTensor>& tensors = plans[0].call.tensors;
+  for (const ExportedPlan& plan : plans) {
+    if (plan.target == nullptr) return InvalidArgumentError("a plan to export has no target");
+    for (const std::string& size : sizes) {
+      if (plan.sizes.count(size) == 0) {
+        return InvalidArgumentError(
+            absl::StrCat("a plan to export does not say the size '", size, "'"));
+      }
+    }
+    const bool alike = std::equal(
+        tensors.begin(), tensors.end(), plan.call.tensors.begin(), plan.call.tensors.end(),
+        [](const RecordedTensor& a, const RecordedTensor& b) {
+          return a.name == b.name && a.shape.dtype == b.shape.dtype && a.written == b.written;
+        });
+    if (!alike) {
+      return InvalidArgumentError(
+          "plans to export have different tensors; fix: export those of one operation and one "
+          "choice of settings together");
+    }
+  }
+  return check_parameters(sizes, plans[0].call);
+}
 
 }  // namespace
 
+Status check_exported_name(absl::string_view name) {
+  if (is_identifier(name) && !absl::StartsWith(name, kPrefix)) return OkStatus();
+  return InvalidArgumentError(
+      absl::StrCat("'", name,
+                   "' is no name for an exported function; fix: letters, digits and _, no digit "
+                   "first, no word of C or C++, and not '",
+                   kPrefix, "' first"));
+}
+
 StatusOr<ExportedSources> export_calls(absl::string_view name, absl::Span<const std::string> sizes,
                                        absl::Span<const ExportedPlan> plans) {
-  if (!is_identifier(name)) {
-    return InvalidArgumentError(absl::StrCat(
-        "'", name,
-        "' is no name for a function in C; fix: letters, digits and _, and no digit first"));
-  }
-  if (plans.empty()) return InvalidArgumentError("there is nothing to export: no plan is given");
+  if (Status s = check_exported_name(name); !s.ok()) return s;
+  if (Status s = check_plans(sizes, plans); !s.ok()) return s;
   Writer writer(name, sizes, plans);
   return ExportedSources{writer.header(), writer.cpp_header(), writer.source()};
 }

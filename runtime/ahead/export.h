@@ -34,8 +34,11 @@ struct ExportedSources {
   std::string source;      // NAME.c
 };
 
+// Whether a function and its files can have this name: kInvalidArgument where they cannot.
+Status check_exported_name(absl::string_view name);
+
 // Exports plans of one operation under one choice of settings; `sizes` are the named dimensions in the order of the function's
-// parameters. kInvalidArgument where `name` is no identifier of C.
+// parameters. kInvalidArgument for names that C or C++ do not take, and for plans of different tensors.
 StatusOr<ExportedSources> export_calls(absl::string_view name, absl::Span<const std::string> sizes,
                                        absl::Span<const ExportedPlan> plans);
 

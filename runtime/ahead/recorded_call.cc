@@ -64,7 +64,7 @@ class Recorder final : public DryRunBackend {
   Status copy_to_device(StreamHandle, DeviceAddress, const void*, size_t) override {
     return fail(needs_its_host("copies from host memory"));
   }
-  Status copy_to_host(StreamHandle, void*, DeviceAddress, size_t) override {
+  Status copy_to_host(StreamHandle, void*, DeviceAddress, size_t, Unwritten) override {
     return fail(needs_its_host("reads results"));
   }
   Status copy_on_device(StreamHandle, DeviceAddress to, DeviceAddress from, size_t bytes) override {
@@ -132,13 +132,19 @@ class Recorder final : public DryRunBackend {
       }
     }
     ir::Specialization specialization = specialize(*launch.source, launch.arguments, target_);
-    specialization.block = launch.shape.block;
+    specialization.block = launch.shape.block_to_compile();
     specialization.cluster = launch.shape.cluster;
     CompileOptions options = options_;
-    options.block = launch.shape.block;
+    options.block = launch.shape.block_to_compile();
     options.cluster = launch.shape.cluster;
     StatusOr<std::shared_ptr<const Compilation>> compiled =
         compile_source(*launch.source, std::move(specialization), options);
+    if (compiled.ok() && (*compiled)->assembly.cubin.empty()) {
+      return FailedPreconditionError(
+          absl::StrCat((*compiled)->describe(),
+                       ": the driver is chosen to assemble kernels, and machine code is needed "
+                       "ahead of time; fix: choose another --assembler in HEDDLE_OPTIONS"));
+    }
     if (compiled.ok()) {
       variants_.push_back({kernel_id, launch.shape.block, launch.shape.cluster, *compiled});
     }
@@ -157,7 +163,8 @@ class Recorder final : public DryRunBackend {
     ArgumentPlan(kernel.guards, kernel.params, kernel.layout)
         .pack(launch.arguments, recorded.block.data());
 
-    ir::LaunchDims dims{.grid = launch.shape.grid, .block = launch.shape.block};
+    recorded.shape.block = launch.shape.block_to_launch(kernel.optimized.block);
+    ir::LaunchDims dims{.grid = launch.shape.grid, .block = recorded.shape.block};
     const ir::LaunchDims asked = dims;
     if (kernel.at_launch.concerns(dims.grid.x) &&
         !kernel.at_launch.run(recorded.block.data(), dims)) {
@@ -188,35 +195,9 @@ class Recorder final : public DryRunBackend {
       address.offset = slot.offset;
       if (Status s = locate(bits, address.place); !s.ok()) return s;
     }
-    note_guards(kernel, launch.arguments);
     recorded.block.resize(kernel.layout.bytes);
     call_.steps.emplace_back(std::move(recorded));
     return OkStatus();
-  }
-
-  // What the code relies on that only a run's addresses decide.
-  void note_guards(const Compilation& kernel, Arguments arguments) {
-    for (const ir::Guard& guard : kernel.guards) {
-      if (guard.fact.kind == ir::FactKind::kNoOverlap) call_.may_not_overlap |= guard.value != 0;
-      if (guard.fact.kind == ir::FactKind::kAlignment) {
-        align(arguments[guard.fact.param].bits, static_cast<int>(guard.value));
-      }
-    }
-    for (size_t i = 0; i < kernel.params.size(); ++i) {
-      if (arguments[i].extents == nullptr) continue;
-      align(arguments[i].bits, static_cast<int>(ir::bytes_of(kernel.params[i].type.scalar)));
-    }
-    if (kernel.layout.tensor_maps.empty()) return;
-    for (RecordedTensor& tensor : call_.tensors) {
-      tensor.alignment = std::max<int>(tensor.alignment, ir::kTensorMapMultiple);
-    }
-  }
-
-  void align(uint64_t address, int bytes) {
-    RecordedPlace place;
-    if (address == 0 || !locate(address, place).ok() || place.tensor < 0) return;
-    int& alignment = call_.tensors[place.tensor].alignment;
-    alignment = std::max(alignment, bytes);
   }
 
   const ir::Target& target_;
@@ -234,6 +215,8 @@ StatusOr<RecordedCall> record_call(const BoundCall& call, const DeviceInfo& info
   const StatusOr<const ir::Target*> target = target_of(options);
   if (!target.ok()) return target.status();
   const auto recorder = std::make_shared<Recorder>(info, **target, options);
+  // Tensors are recorded at addresses that suit everything, and both host functions and kernels choose by that.
+  const int alignment = std::max<int>((*target)->max_access_bytes, ir::kTensorMapMultiple);
   std::vector<std::vector<int64_t>> strides(call.values.size());
   std::vector<Argument> arguments;
   for (size_t i = 0; i < call.values.size(); ++i) {
@@ -261,8 +244,8 @@ StatusOr<RecordedCall> record_call(const BoundCall& call, const DeviceInfo& info
     }
     const int64_t bytes = elements * element_bytes;
     const DeviceAddress address =
-        recorder->add_tensor({declared.name, value.shape, declared.is_written(), bytes,
-                              static_cast<int>(element_bytes)});
+        recorder->add_tensor({declared.name, value.shape, declared.is_read(), declared.is_written(),
+                              bytes, std::max<int>(element_bytes, alignment)});
     arguments.push_back(tensor_argument(address, extents.data(), strides[i].data(),
                                         static_cast<int>(extents.size()),
                                         static_cast<int>(element_bytes), bytes));
@@ -271,7 +254,9 @@ StatusOr<RecordedCall> record_call(const BoundCall& call, const DeviceInfo& info
   // What went wrong first says more than what the operation makes of it.
   if (!recorder->failure().ok()) return recorder->failure();
   if (!done.ok()) return done;
-  return recorder->take();
+  RecordedCall recorded = recorder->take();
+  recorded.multiprocessors = static_cast<int>(info.sm_count);
+  return recorded;
 }
 
 }  // namespace heddle::runtime

@@ -67,17 +67,19 @@ using RecordedStep = std::variant<RecordedLaunch, RecordedFill, RecordedCopy>;
 struct RecordedTensor {
   std::string name;      // as the operation declares it
   TensorShape shape;     // row-major
-  bool written = false;  // or read alone
+  bool read = true;      // what the call finds in it matters
+  bool written = false;  // by the call
   int64_t bytes = 0;     // of all elements
   int alignment = 1;     // of its address, in bytes
 };
 
-// The steps of a call, in order, and what they need.
+// The steps of a call, in order, and what they need. Tensors share no memory, but for those that are only read: host functions and
+// kernels may have chosen by that.
 struct RecordedCall {
   std::vector<RecordedTensor> tensors;  // in the order of the arguments
   std::vector<RecordedStep> steps;      // in the order in which they run
   int64_t workspace_bytes = 0;          // of scratch memory
-  bool may_not_overlap = false;         // code relies on it that the tensors share no memory
+  int multiprocessors = 0;              // of the device that grids are for
 };
 
 // Records a call on a device like `info`, and compiles its kernels for `options.target`; `options` may set all else but stage, block

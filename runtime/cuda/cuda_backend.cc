@@ -263,9 +263,9 @@ StatusOr<DeviceAddress> CudaBackend::allocate_by(
   if (scope.result() != Result::kSuccess) return fail(scope.failed_call(), scope.result());
   DevicePointer address = 0;
   Result result = function(&address, bytes, rest...);
-  // What pools keep is given back, and once more after what is still to be freed in streams' order.
+  // What pools keep is given back, and once more after what is still to be freed in streams' order; a wait would break captures.
   for (const bool wait : {false, true}) {
-    if (result != Result::kOutOfMemory) break;
+    if (result != Result::kOutOfMemory || (wait && recordings_.any())) break;
     if (wait) {
       const Result waited = api().ctx_synchronize();
       if (error_info(waited).sticky) return fail(api().ctx_synchronize.symbol, waited);
@@ -300,7 +300,12 @@ StatusOr<DeviceAddress> CudaBackend::allocate_in(StreamHandle stream, size_t byt
 }
 
 void CudaBackend::deallocate_in(StreamHandle stream, DeviceAddress address) noexcept {
-  if (graph_memory_.give_back(address)) return;
+  if (graph_memory_.give_back(*this, address)) return;
+  // A capture would make a node of it, of memory that it does not know.
+  if (recordings_.any()) {
+    const StatusOr<std::shared_ptr<Recording>> recording = recordings_.of(stream);
+    if (!recording.ok() || *recording != nullptr) return deallocate(address);
+  }
   const StatusOr<MemoryPoolHandle> pool = memory_pool();
   if (!pool.ok() || *pool == nullptr) return deallocate(address);
   release(api().mem_free_async, address, driver_stream(stream));
@@ -325,6 +330,7 @@ StatusOr<StreamHandle> CudaBackend::create_stream() {
 }
 
 void CudaBackend::destroy_stream(StreamHandle stream) noexcept {
+  graph_memory_.forget(stream);
   release(api().stream_destroy, driver_stream(stream));
 }
 
@@ -333,6 +339,12 @@ Status CudaBackend::synchronize_stream(StreamHandle stream) {
   Status status = call(api().stream_synchronize, driver_stream(stream));
   if (status.ok()) ring_.complete(stream, before);
   return status;
+}
+
+StatusOr<bool> CudaBackend::is_captured(StreamHandle stream) {
+  CaptureStatus status = CaptureStatus::kNone;
+  if (Status s = call(api().stream_is_capturing, driver_stream(stream), &status); !s.ok()) return s;
+  return status != CaptureStatus::kNone;
 }
 
 StatusOr<bool> CudaBackend::query(const char* symbol, Result result) {
@@ -416,7 +428,8 @@ Status CudaBackend::copy_to_device(StreamHandle stream, DeviceAddress to, const 
                     driver_stream(stream));
 }
 
-Status CudaBackend::copy_to_host(StreamHandle stream, void* to, DeviceAddress from, size_t bytes) {
+Status CudaBackend::copy_to_host(StreamHandle stream, void* to, DeviceAddress from, size_t bytes,
+                                 Unwritten) {
   return call_about(Amount{bytes, "bytes"}, api().memcpy_dtoh_async, to, from, bytes,
                     driver_stream(stream));
 }

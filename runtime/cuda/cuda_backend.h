@@ -74,7 +74,8 @@ class CudaBackend final : public Backend {
 
   Status copy_to_device(StreamHandle stream, DeviceAddress to, const void* from,
                         size_t bytes) override;
-  Status copy_to_host(StreamHandle stream, void* to, DeviceAddress from, size_t bytes) override;
+  Status copy_to_host(StreamHandle stream, void* to, DeviceAddress from, size_t bytes,
+                      Unwritten unwritten) override;
   Status copy_on_device(StreamHandle stream, DeviceAddress to, DeviceAddress from,
                         size_t bytes) override;
   Status fill8(StreamHandle stream, DeviceAddress to, uint8_t value, size_t count) override;
@@ -153,6 +154,9 @@ class CudaBackend final : public Backend {
   // `culprit` or, without one, to the launches that nobody has waited for.
   Status fail(const char* symbol, Result result, absl::string_view subject = "",
               absl::string_view detail = "", const LaunchRecord* culprit = nullptr);
+
+  // Whether a stream's work is recorded, by Heddle or by anybody else.
+  StatusOr<bool> is_captured(StreamHandle stream);
 
   bool lost() const { return lost_.load(std::memory_order_acquire); }
   const DriverApi& api() const { return driver_.api(); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/container/inlined_vector.h"
 
 namespace heddle::runtime::cuda {
@@ -61,8 +62,10 @@ StatusOr<std::shared_ptr<Recording>> CudaGraph::record(Launch launch) {
   // Nobody enqueues on it, so anything that is no stream will do.
   const StreamHandle stream{reinterpret_cast<uintptr_t>(this)};
   std::shared_ptr<Recording> recording = gpu_.recordings().begin_node(stream);
+  // Also where the launch throws.
+  auto end = absl::MakeCleanup([&] { gpu_.recordings().end_node(stream); });
   const Status launched = launch(stream);
-  gpu_.recordings().end_node(stream);
+  std::move(end).Invoke();
   if (!launched.ok()) return launched;
   if (recording->stored.size() > 1) return more_than_one_launch(recording->stored.size());
   return recording;
@@ -75,12 +78,13 @@ Status CudaGraph::add_launch(absl::Span<const int> after, Launch launch) {
   std::vector<StoredLaunch>& launches = (*recording)->stored;
   Node node;
   node.recording = *recording;
-  node.is_kernel = !launches.empty();
+  node.added_code = (*recording)->code;
   if (launches.empty()) {
     Status status = gpu_.call(gpu_.api().graph_add_empty_node, &node.handle, graph_, before.data(),
                               before.size());
     if (!status.ok()) return status;
   } else {
+    node.added_shape = launches[0].shape;
     const NodeParameters parameters(launches[0]);
     Status status = gpu_.call(gpu_.api().graph_add_kernel_node, &node.handle, graph_, before.data(),
                               before.size(), parameters.get());
@@ -90,7 +94,7 @@ Status CudaGraph::add_launch(absl::Span<const int> after, Launch launch) {
       if (attribute.id == LaunchAttributeId::kProgrammaticStreamSerialization) continue;
       status = gpu_.call(gpu_.api().graph_kernel_node_set_attribute, node.handle, attribute.id,
                          &attribute.value);
-      if (!status.ok()) return status;
+      if (!status.ok()) return unusable_ = status;
     }
   }
   nodes_.push_back(std::move(node));
@@ -101,6 +105,9 @@ Status CudaGraph::add_part(absl::Span<const int> after, std::unique_ptr<WorkGrap
   const std::vector<GraphNodeHandle> before = handles(after);
   Node node;
   node.part = std::move(part);
+  static_cast<const CudaGraph&>(*node.part).for_each_recording([&](const Recording& recording) {
+    node.added_code.insert(node.added_code.end(), recording.code.begin(), recording.code.end());
+  });
   Status status =
       gpu_.call(gpu_.api().graph_add_child_graph_node, &node.handle, graph_, before.data(),
                 before.size(), static_cast<const CudaGraph&>(*node.part).graph_);
@@ -109,6 +116,7 @@ Status CudaGraph::add_part(absl::Span<const int> after, std::unique_ptr<WorkGrap
 }
 
 Status CudaGraph::finish() {
+  if (!unusable_.ok()) return unusable_;
   return gpu_.call(gpu_.api().graph_instantiate, &executable_, graph_, 0);
 }
 
@@ -119,6 +127,12 @@ void CudaGraph::for_each_recording(const Visit& visit) const {
     if (node.part != nullptr) static_cast<const CudaGraph&>(*node.part).for_each_recording(visit);
     if (node.recording != nullptr && node.enabled) visit(*node.recording);
   }
+}
+
+size_t CudaGraph::launches() const {
+  size_t count = 0;
+  for_each_recording([&](const Recording& recording) { count += recording.launches.size(); });
+  return count;
 }
 
 Status CudaGraph::launch(StreamHandle stream) {
@@ -138,7 +152,10 @@ Status CudaGraph::launch(StreamHandle stream) {
     for (const uint64_t ticket : tickets) gpu_.ring().remove(ticket);
     return status;
   }
-  return gpu_.synchronous() ? gpu_.synchronize_stream(stream) : status;
+  if (!gpu_.synchronous()) return status;
+  const StatusOr<bool> captured = gpu_.is_captured(stream);
+  if (!captured.ok()) return captured.status();
+  return *captured ? status : gpu_.synchronize_stream(stream);
 }
 
 Status CudaGraph::set_launch(int index, Launch launch) {
@@ -147,16 +164,10 @@ Status CudaGraph::set_launch(int index, Launch launch) {
   Node& node = nodes_[index];
   std::vector<StoredLaunch>& launches = (*recording)->stored;
   const bool enabled = !launches.empty();
-  if (!node.is_kernel) {
-    return enabled ? no_such_update("it had nothing to launch when it was added") : OkStatus();
-  }
+  const Status possible = check_replacement(node.added_shape ? &*node.added_shape : nullptr,
+                                            enabled ? &launches[0].shape : nullptr);
+  if (!possible.ok() || !node.added_shape) return possible;
   if (enabled) {
-    const LaunchShape& before = node.recording->stored[0].shape;
-    const LaunchShape& now = launches[0].shape;
-    if (now.cluster != before.cluster) return no_such_update("the cluster of a node is fixed");
-    if (now.cooperative != before.cooperative) {
-      return no_such_update("whether a node's launch is cooperative is fixed");
-    }
     const NodeParameters parameters(launches[0]);
     Status status = gpu_.call(gpu_.api().graph_exec_kernel_node_set_params, executable_,
                               node.handle, parameters.get());
@@ -173,9 +184,12 @@ Status CudaGraph::set_launch(int index, Launch launch) {
 }
 
 Status CudaGraph::set_part(int index, std::unique_ptr<WorkGraph> part) {
+  Node& node = nodes_[index];
+  const auto& now = static_cast<const CudaGraph&>(*part);
+  if (now.launches() != static_cast<const CudaGraph&>(*node.part).launches()) return other_work();
   Status status = gpu_.call(gpu_.api().graph_exec_child_graph_node_set_params, executable_,
-                            nodes_[index].handle, static_cast<const CudaGraph&>(*part).graph_);
-  if (status.ok()) nodes_[index].part = std::move(part);
+                            node.handle, now.graph_);
+  if (status.ok()) node.part = std::move(part);
   return status;
 }
 

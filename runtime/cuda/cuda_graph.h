@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "heddle/runtime/cuda/cuda_backend.h"
@@ -31,7 +32,9 @@ class CudaGraph final : public WorkGraph {
     GraphNodeHandle handle = nullptr;
     std::shared_ptr<Recording> recording;
     std::unique_ptr<WorkGraph> part;
-    bool is_kernel = false;
+    // Of what it was added with: the driver compares what replaces it with that. `added_shape`: nothing where there was no launch.
+    std::vector<std::shared_ptr<const FunctionState>> added_code;
+    std::optional<LaunchShape> added_shape;
     bool enabled = true;
   };
   StatusOr<std::shared_ptr<Recording>> record(Launch launch);
@@ -40,11 +43,14 @@ class CudaGraph final : public WorkGraph {
   template <class Visit>
   void for_each_recording(const Visit& visit) const;
 
+  size_t launches() const;
+
   CudaBackend& gpu_;
   GraphHandle graph_;
   GraphExecHandle executable_ = nullptr;
   std::shared_ptr<Recording> captured_;
   std::vector<Node> nodes_;
+  Status unusable_;  // a node is there in part
 };
 
 }  // namespace heddle::runtime::cuda

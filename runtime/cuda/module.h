@@ -29,6 +29,7 @@ struct Assembly;
 namespace heddle::runtime {
 
 namespace cuda {
+struct CheckedLaunch;
 struct ModuleState;
 struct FunctionState;
 }  // namespace cuda
@@ -61,6 +62,8 @@ class Function {
 
  private:
   friend class Module;
+  friend Status check_launch(const Function&, const LaunchShape&, const LaunchSite*,
+                             cuda::CheckedLaunch&);
   friend Status launch_raw(const Function&, const LaunchShape&, const void*, size_t,
                            const LaunchSite*, const Stream*, absl::Span<const int>);
   explicit Function(std::shared_ptr<cuda::FunctionState> state) : state_(std::move(state)) {}

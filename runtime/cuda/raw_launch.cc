@@ -5,6 +5,7 @@
 #include "absl/container/fixed_array.h"
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/wording.h"
+#include "heddle/runtime/cuda/checked_launch.h"
 #include "heddle/runtime/cuda/cuda_backend.h"
 #include "heddle/runtime/cuda/module.h"
 #include "heddle/runtime/cuda/module_state.h"
@@ -101,15 +102,12 @@ Status check_residency(FunctionState& state, const LaunchShape& shape, const Lau
 // Only with HEDDLE_SYNC=1: waits for the launch, so that a fault is known to be its own.
 Status wait_for_launch(CudaBackend& gpu, const LaunchSite& site, const LaunchShape& shape,
                        StreamHandle stream, uint64_t ticket) {
-  const cuda::DriverApi& api = gpu.api();
-  cuda::CaptureStatus capture = cuda::CaptureStatus::kNone;
-  Result result = api.stream_is_capturing(cuda::driver_stream(stream), &capture);
-  if (result != Result::kSuccess) {
-    return gpu.fail(api.stream_is_capturing.symbol, result, site.describe());
-  }
+  const StatusOr<bool> captured = gpu.is_captured(stream);
+  if (!captured.ok()) return captured.status();
   // A captured launch has not run; waiting for it would break the capture.
-  if (capture != cuda::CaptureStatus::kNone) return OkStatus();
-  result = api.stream_synchronize(cuda::driver_stream(stream));
+  if (*captured) return OkStatus();
+  const cuda::DriverApi& api = gpu.api();
+  const Result result = api.stream_synchronize(cuda::driver_stream(stream));
   if (result == Result::kSuccess) {
     gpu.ring().complete(stream, ticket + 1);
     return OkStatus();
@@ -213,53 +211,54 @@ StatusOr<int64_t> max_resident_blocks(FunctionState& state, const LaunchShape& s
 
 }  // namespace cuda
 
-Status launch_raw(const Function& function, const LaunchShape& shape, const void* parameters,
-                  size_t bytes, const LaunchSite* site, const Stream* stream,
-                  absl::Span<const int> places) {
+Status check_launch(const Function& function, const LaunchShape& shape, const LaunchSite* site,
+                    cuda::CheckedLaunch& launch) {
   FunctionState& state = *function.state_;
   CudaBackend& gpu = state.backend();
   if (site == nullptr) site = &state.site;
   if (ABSL_PREDICT_FALSE(gpu.lost())) return gpu.health();
 
+  launch.function = &function.state_;
+  launch.site = site;
+  launch.shape = shape;
   // A kernel that was compiled for a cluster is launched with it, whether the caller says so or
   // not.
-  if (ABSL_PREDICT_FALSE(state.attributes.required_cluster != kOne && shape.cluster == kOne)) {
-    LaunchShape completed = shape;
-    completed.cluster = state.attributes.required_cluster;
-    return launch_raw(function, completed, parameters, bytes, site, stream, places);
-  }
+  if (shape.cluster == kOne) launch.shape.cluster = state.attributes.required_cluster;
+  const LaunchShape& full = launch.shape;
 
-  if (Status s = check_launch_limits(gpu.info(), shape, *site); !s.ok()) return s;
-  if (Status s = check_function_limits(state, shape, *site); !s.ok()) return s;
-  if (ABSL_PREDICT_FALSE(shape.shared_bytes >
+  if (Status s = check_launch_limits(gpu.info(), full, *site); !s.ok()) return s;
+  if (Status s = check_function_limits(state, full, *site); !s.ok()) return s;
+  if (ABSL_PREDICT_FALSE(full.shared_bytes >
                          state.dynamic_shared_allowed.load(std::memory_order_acquire))) {
-    if (Status s = cuda::reserve_dynamic_shared(state, shape.shared_bytes, *site); !s.ok()) {
+    if (Status s = cuda::reserve_dynamic_shared(state, full.shared_bytes, *site); !s.ok()) {
       return s;
     }
   }
-  StreamHandle queue = StreamHandle::kDefault;
-  if (stream != nullptr) {
-    if (ABSL_PREDICT_FALSE(stream->backend().get() != &gpu)) {
-      if (stream->backend() == nullptr) return moved_from("a Stream");
-      return cannot_launch(*site, "it is loaded on ", gpu.name(), ", but the stream belongs to ",
-                           stream->backend()->name());
-    }
-    queue = stream->handle();
-  }
 
-  LaunchAttribute attributes[3];
   uint32_t count = 0;
-  const bool clustered = shape.cluster != kOne;
-  if (clustered) set_cluster(attributes[count++], shape.cluster);
-  if (shape.programmatic && gpu.info().compute_major >= kFirstProgrammatic) {
-    set_flag(attributes[count++], LaunchAttributeId::kProgrammaticStreamSerialization);
+  const bool clustered = full.cluster != kOne;
+  if (clustered) set_cluster(launch.attributes[count++], full.cluster);
+  if (full.programmatic && gpu.info().compute_major >= kFirstProgrammatic) {
+    set_flag(launch.attributes[count++], LaunchAttributeId::kProgrammaticStreamSerialization);
   }
-  if (shape.cooperative) set_flag(attributes[count++], LaunchAttributeId::kCooperative);
-  if (shape.cooperative || (clustered && shape.cluster.count() > kPortableClusterBlocks)) {
-    if (Status s = check_residency(state, shape, *site); !s.ok()) return s;
+  if (full.cooperative) set_flag(launch.attributes[count++], LaunchAttributeId::kCooperative);
+  launch.attribute_count = count;
+  if (full.cooperative || (clustered && full.cluster.count() > kPortableClusterBlocks)) {
+    return check_residency(state, full, *site);
   }
+  return OkStatus();
+}
 
-  const DriverLaunchConfig launch = to_driver(shape, queue, attributes, count);
+Status enqueue(const cuda::CheckedLaunch& launch, StreamHandle stream, const void* parameters,
+               size_t bytes, absl::Span<const int> places) {
+  FunctionState& state = **launch.function;
+  CudaBackend& gpu = state.backend();
+  const LaunchSite& site = *launch.site;
+  const LaunchShape& shape = launch.shape;
+  if (ABSL_PREDICT_FALSE(gpu.lost())) return gpu.health();
+
+  const DriverLaunchConfig config = to_driver(
+      shape, stream, const_cast<LaunchAttribute*>(launch.attributes), launch.attribute_count);
   void* const extra[] = {reinterpret_cast<void*>(cuda::kLaunchParamBufferPointer),
                          const_cast<void*>(parameters),
                          reinterpret_cast<void*>(cuda::kLaunchParamBufferSize), &bytes,
@@ -271,43 +270,65 @@ Status launch_raw(const Function& function, const LaunchShape& shape, const void
 
   const CudaBackend::Scope scope(gpu);
   if (ABSL_PREDICT_FALSE(scope.result() != Result::kSuccess)) {
-    return gpu.fail(scope.failed_call(), scope.result(), site->describe());
+    return gpu.fail(scope.failed_call(), scope.result(), site.describe());
   }
   std::shared_ptr<cuda::Recording> recording;
   if (ABSL_PREDICT_FALSE(gpu.recordings().any())) {
-    StatusOr<std::shared_ptr<cuda::Recording>> found = gpu.recordings().of(queue);
+    StatusOr<std::shared_ptr<cuda::Recording>> found = gpu.recordings().of(stream);
     if (!found.ok()) return found.status();
     recording = *std::move(found);
   }
   if (ABSL_PREDICT_FALSE(recording != nullptr)) {
-    recording->code.push_back(function.state_);
-    recording->launches.push_back({*site, shape, queue});
+    recording->keep(*launch.function);
     if (recording->kind == cuda::Recording::Kind::kNode) {
+      recording->note({site, shape, stream});
       const auto* const block = static_cast<const std::byte*>(parameters);
       recording->stored.push_back({state.handle,
                                    shape,
-                                   {attributes, attributes + count},
+                                   {launch.attributes, launch.attributes + launch.attribute_count},
                                    {block, block + bytes},
                                    {places.begin(), places.end()}});
       return OkStatus();
     }
   }
   // Recorded first: another thread may meet this launch's fault before the call below returns.
-  const uint64_t ticket = gpu.ring().add(*site, shape, queue);
+  const uint64_t ticket = gpu.ring().add(site, shape, stream);
   const bool one_by_one = !places.empty();
   const Result result =
-      gpu.api().launch_kernel_ex(&launch, state.handle, one_by_one ? pointers.data() : nullptr,
+      gpu.api().launch_kernel_ex(&config, state.handle, one_by_one ? pointers.data() : nullptr,
                                  one_by_one || bytes == 0 ? nullptr : const_cast<void**>(extra));
   if (ABSL_PREDICT_FALSE(result != Result::kSuccess)) {
     gpu.ring().remove(ticket);
     return gpu.fail(gpu.api().launch_kernel_ex.symbol, result,
-                    absl::StrCat(site->describe(), " with ", describe(shape)));
+                    absl::StrCat(site.describe(), " with ", describe(shape)));
   }
-  if (ABSL_PREDICT_FALSE(recording != nullptr)) gpu.ring().remove(ticket);  // it has not run
+  if (ABSL_PREDICT_FALSE(recording != nullptr)) {
+    gpu.ring().remove(ticket);  // it has not run
+    recording->note({site, shape, stream});
+    return OkStatus();
+  }
   if (ABSL_PREDICT_FALSE(gpu.synchronous())) {
-    return wait_for_launch(gpu, *site, shape, queue, ticket);
+    return wait_for_launch(gpu, site, shape, stream, ticket);
   }
   return OkStatus();
+}
+
+Status launch_raw(const Function& function, const LaunchShape& shape, const void* parameters,
+                  size_t bytes, const LaunchSite* site, const Stream* stream,
+                  absl::Span<const int> places) {
+  const CudaBackend& gpu = function.state_->backend();
+  StreamHandle queue = StreamHandle::kDefault;
+  if (stream != nullptr) {
+    if (ABSL_PREDICT_FALSE(stream->backend().get() != &gpu)) {
+      if (stream->backend() == nullptr) return moved_from("a Stream");
+      return cannot_launch(site == nullptr ? function.state_->site : *site, "it is loaded on ",
+                           gpu.name(), ", but the stream belongs to ", stream->backend()->name());
+    }
+    queue = stream->handle();
+  }
+  cuda::CheckedLaunch launch;
+  if (Status s = check_launch(function, shape, site, launch); !s.ok()) return s;
+  return enqueue(launch, queue, parameters, bytes, places);
 }
 
 }  // namespace heddle::runtime

@@ -3,10 +3,21 @@
 #include <utility>
 
 #include "heddle/runtime/cuda/cuda_backend.h"
+#include "heddle/runtime/graph/work_graph.h"
 
 namespace heddle::runtime::cuda {
 
 Recording::~Recording() { gpu_.graph_memory().release(gpu_, this); }
+
+void Recording::keep(const std::shared_ptr<const FunctionState>& function) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  code.push_back(function);
+}
+
+void Recording::note(const LaunchRecord& launch) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  launches.push_back(launch);
+}
 
 StatusOr<uint64_t> Recordings::capture_of(StreamHandle stream) {
   CaptureStatus status = CaptureStatus::kNone;
@@ -31,6 +42,11 @@ StatusOr<std::shared_ptr<Recording>> Recordings::of(StreamHandle stream) {
 }
 
 Status Recordings::begin_capture(StreamHandle stream) {
+  if (any()) {
+    const StatusOr<std::shared_ptr<Recording>> outer = of(stream);
+    if (!outer.ok()) return outer.status();
+    if (*outer != nullptr) return already_recorded();
+  }
   const Status begun =
       gpu_.call(gpu_.api().stream_begin_capture, driver_stream(stream), CaptureMode::kRelaxed);
   if (!begun.ok()) return begun;

@@ -40,13 +40,19 @@ class Recording {
   ~Recording();
 
   const Kind kind;
+  // Keeps the code of a launch; several threads may be enqueuing.
+  void keep(const std::shared_ptr<const FunctionState>& function);
+  // Notes a launch that the driver has recorded, for messages about faults.
+  void note(const LaunchRecord& launch);
+
+  // Once nobody enqueues any more.
   std::vector<std::shared_ptr<const FunctionState>> code;
-  // Its launches, for messages about faults.
   std::vector<LaunchRecord> launches;
-  std::vector<StoredLaunch> stored;
+  std::vector<StoredLaunch> stored;  // of a node, which one thread records
 
  private:
   CudaBackend& gpu_;
+  std::mutex mutex_;
 };
 
 // The recordings of a device that are under way. Thread-safe.

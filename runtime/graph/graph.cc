@@ -1,5 +1,6 @@
 #include "heddle/runtime/graph/graph.h"
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 
 namespace heddle::runtime {
@@ -9,8 +10,13 @@ namespace {
 StatusOr<std::unique_ptr<WorkGraph>> record(const Stream& stream, Work work) {
   Backend& backend = *stream.backend();
   if (Status s = backend.begin_capture(stream.handle()); !s.ok()) return s;
-  const Status worked = work(stream);
-  StatusOr<std::unique_ptr<WorkGraph>> graph = backend.end_capture(stream.handle());
+  StatusOr<std::unique_ptr<WorkGraph>> graph = std::unique_ptr<WorkGraph>();
+  Status worked;
+  {
+    // Also where `work` throws.
+    const auto end = absl::MakeCleanup([&] { graph = backend.end_capture(stream.handle()); });
+    worked = work(stream);
+  }
   if (!worked.ok()) return worked;
   return graph;
 }
@@ -44,6 +50,7 @@ StatusOr<Graph> Graph::capture(const Stream& stream, Work work) {
 
 Status Graph::launch(const Stream& stream) const {
   if (Status s = check_stream(stream, backend_.get()); !s.ok()) return s;
+  if (stream.launches_only_) return cannot_be_recorded();
   return work_->launch(stream.handle());
 }
 
@@ -62,7 +69,7 @@ Status Graph::recapture(const Stream& stream, Work work) {
 
 Status Graph::check(GraphNode node, bool is_launch) const {
   if (work_ == nullptr) return moved_from("a Graph");
-  if (node.graph_ != work_.get()) return InvalidArgumentError("a node of another graph");
+  if (node.graph_ != work_->id) return InvalidArgumentError("a node of another graph");
   if (node.is_launch_ == is_launch) return OkStatus();
   return InvalidArgumentError(
       absl::StrCat("the node was added by ", is_launch ? "add()" : "add_kernel()",
@@ -72,7 +79,7 @@ Status Graph::check(GraphNode node, bool is_launch) const {
 Status Graph::set_launch(GraphNode node, Work launch) {
   if (Status s = check(node, true); !s.ok()) return s;
   return work_->set_launch(node.index_, [&](StreamHandle stream) {
-    return launch(Device(backend_).borrow_stream(stream));
+    return launch(Stream(backend_, stream, nullptr, /*launches_only=*/true));
   });
 }
 
@@ -94,7 +101,7 @@ StatusOr<std::vector<int>> GraphBuilder::begin(absl::Span<const GraphNode> after
   }
   std::vector<int> places;
   for (const GraphNode& node : after) {
-    if (node.graph_ != work_.get()) {
+    if (node.graph_ != work_->id) {
       return InvalidArgumentError("a graph's node comes after a node of another graph");
     }
     places.push_back(node.index_);
@@ -105,10 +112,11 @@ StatusOr<std::vector<int>> GraphBuilder::begin(absl::Span<const GraphNode> after
 StatusOr<GraphNode> GraphBuilder::add_launch(absl::Span<const GraphNode> after, Work launch) {
   const StatusOr<std::vector<int>> places = begin(after);
   if (!places.ok()) return places.status();
-  const Status added = work_->add_launch(
-      *places, [&](StreamHandle stream) { return launch(Device(backend_).borrow_stream(stream)); });
+  const Status added = work_->add_launch(*places, [&](StreamHandle stream) {
+    return launch(Stream(backend_, stream, nullptr, /*launches_only=*/true));
+  });
   if (!added.ok()) return added;
-  return GraphNode(work_.get(), nodes_++, true);
+  return GraphNode(work_->id, nodes_++, true);
 }
 
 StatusOr<GraphNode> GraphBuilder::add(absl::Span<const GraphNode> after, Work work) {
@@ -119,7 +127,7 @@ StatusOr<GraphNode> GraphBuilder::add(absl::Span<const GraphNode> after, Work wo
   StatusOr<std::unique_ptr<WorkGraph>> part = record(*stream, work);
   if (!part.ok()) return part.status();
   if (Status s = work_->add_part(*places, *std::move(part)); !s.ok()) return s;
-  return GraphNode(work_.get(), nodes_++, false);
+  return GraphNode(work_->id, nodes_++, false);
 }
 
 StatusOr<Graph> GraphBuilder::build() && {

@@ -23,6 +23,7 @@
 // interpreter runs, so that a program can be tested without a GPU.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -45,10 +46,10 @@ class GraphNode {
  private:
   friend class Graph;
   friend class GraphBuilder;
-  GraphNode(const WorkGraph* graph, int index, bool is_launch)
+  GraphNode(uint64_t graph, int index, bool is_launch)
       : graph_(graph), index_(index), is_launch_(is_launch) {}
 
-  const WorkGraph* graph_;
+  uint64_t graph_;  // WorkGraph::id
   int index_;
   bool is_launch_;  // or recorded work
 };
@@ -56,6 +57,16 @@ class GraphNode {
 // Recorded work, ready to run. Movable; one thread at a time. It may be destroyed while it runs.
 class Graph {
  public:
+  Graph(Graph&&) = default;
+  Graph& operator=(Graph&& other) noexcept {
+    const Graph old(std::move(*this));  // its work goes before its device
+    backend_ = std::move(other.backend_);
+    work_ = std::move(other.work_);
+    captured_ = other.captured_;
+    return *this;
+  }
+  ~Graph() = default;
+
   // Records what `work` enqueues on a stream, which may not be the default one. The first error of
   // `work` is returned; so is, as kFailedPrecondition, a wait for a stream that is being recorded.
   static StatusOr<Graph> capture(const Stream& stream, Work work);
@@ -99,6 +110,15 @@ class GraphBuilder {
  public:
   // An empty graph of a device.
   explicit GraphBuilder(const Device& device) : backend_(device.backend()) {}
+  GraphBuilder(GraphBuilder&&) = default;
+  GraphBuilder& operator=(GraphBuilder&& other) noexcept {
+    const GraphBuilder old(std::move(*this));  // likewise
+    backend_ = std::move(other.backend_);
+    work_ = std::move(other.work_);
+    nodes_ = other.nodes_;
+    return *this;
+  }
+  ~GraphBuilder() = default;
 
   // One launch.
   template <class... P>

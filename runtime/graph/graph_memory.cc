@@ -1,5 +1,7 @@
 #include "heddle/runtime/graph/graph_memory.h"
 
+#include <vector>
+
 namespace heddle::runtime {
 
 // Of a block that is given back, at least this part is used again.
@@ -29,25 +31,46 @@ StatusOr<DeviceAddress> GraphMemory::allocate(Backend& device, Owner owner, Stre
   return address;
 }
 
-bool GraphMemory::give_back(DeviceAddress address) {
+bool GraphMemory::give_back(Backend& device, DeviceAddress address) noexcept {
   if (count_.load(std::memory_order_acquire) == 0) return false;
-  const std::lock_guard<std::mutex> lock(mutex_);
-  const auto found = blocks_.find(address);
-  if (found == blocks_.end()) return false;
-  found->second.free = true;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = blocks_.find(address);
+    if (found == blocks_.end()) return false;
+    found->second.free = true;
+    if (found->second.owner != nullptr) return true;
+    blocks_.erase(found);
+    --count_;
+  }
+  device.deallocate(address);
   return true;
 }
 
 void GraphMemory::release(Backend& device, Owner owner) noexcept {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  for (auto at = blocks_.begin(); at != blocks_.end();) {
-    if (at->second.owner != owner) {
+  // Freed without the lock, as that waits for the device.
+  std::vector<DeviceAddress> freed;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (auto at = blocks_.begin(); at != blocks_.end();) {
+      Block& block = at->second;
+      if (block.owner == owner && block.free) {
+        freed.push_back(at->first);
+        at = blocks_.erase(at);
+        --count_;
+        continue;
+      }
+      if (block.owner == owner) block.owner = nullptr;
       ++at;
-      continue;
     }
-    device.deallocate(at->first);
-    at = blocks_.erase(at);
-    --count_;
+  }
+  for (const DeviceAddress address : freed) device.deallocate(address);
+}
+
+void GraphMemory::forget(StreamHandle stream) noexcept {
+  if (count_.load(std::memory_order_acquire) == 0) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (auto& [address, block] : blocks_) {
+    if (block.stream == stream) block.stream = StreamHandle::kDefault;
   }
 }
 

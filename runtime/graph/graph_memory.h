@@ -20,15 +20,17 @@ class GraphMemory {
   // Memory for work that is recorded on a stream: some that the same stream has given back since,
   // or new.
   StatusOr<DeviceAddress> allocate(Backend& device, Owner owner, StreamHandle stream, size_t bytes);
-  // Gives memory back, for what the stream records next. False where it is no graph's.
-  bool give_back(DeviceAddress address);
-  // Frees what an owner has.
+  // Gives memory back, for what the stream records next; frees it where its owner is gone. False where it is no graph's.
+  bool give_back(Backend& device, DeviceAddress address) noexcept;
+  // Frees what an owner has, but for what was not given back yet.
   void release(Backend& device, Owner owner) noexcept;
+  // A stream is gone: another one that gets its handle is in no order with it.
+  void forget(StreamHandle stream) noexcept;
 
  private:
   struct Block {
-    Owner owner;
-    StreamHandle stream;
+    Owner owner;          // nullptr: gone
+    StreamHandle stream;  // kDefault, which is never recorded: gone
     size_t bytes;
     bool free;
   };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "heddle/runtime/interp_backend.h"
 
@@ -21,47 +22,82 @@ Status cannot_wait(absl::string_view what) {
 
 InterpCapture::~InterpCapture() { device.graph_memory().release(device, this); }
 
-StatusOr<InterpGraph::Node> InterpGraph::record(Launch launch) {
+int InterpCapture::launches() const {
+  return static_cast<int>(std::count_if(steps.begin(), steps.end(),
+                                        [](const InterpStep& s) { return s.launch.has_value(); }));
+}
+
+const LaunchShape* InterpCapture::launch() const {
+  for (const InterpStep& step : steps) {
+    if (step.launch) return &*step.launch;
+  }
+  return nullptr;
+}
+
+StatusOr<InterpGraph::Recorded> InterpGraph::record(Launch launch) {
   const StatusOr<StreamHandle> stream = device_.create_stream();
   if (!stream.ok()) return stream.status();
   if (Status s = device_.captures().begin(device_, *stream); !s.ok()) return s;
-  const Status launched = launch(*stream);
-  StatusOr<std::shared_ptr<InterpCapture>> capture = device_.captures().end(*stream);
+  StatusOr<std::shared_ptr<InterpCapture>> capture = std::shared_ptr<InterpCapture>();
+  Status launched;
+  {
+    // Also where the launch throws.
+    const auto end = absl::MakeCleanup([&] { capture = device_.captures().end(*stream); });
+    launched = launch(*stream);
+  }
   if (!launched.ok()) return launched;
   if (!capture.ok()) return capture.status();
-  if ((*capture)->steps.size() > 1) return more_than_one_launch((*capture)->steps.size());
+  if ((*capture)->launches() > 1) return more_than_one_launch((*capture)->launches());
   return *std::move(capture);
 }
 
 Status InterpGraph::add_launch(absl::Span<const int>, Launch launch) {
-  nodes_.emplace_back();
-  return set_launch(static_cast<int>(nodes_.size()) - 1, launch);
+  StatusOr<Recorded> recorded = record(launch);
+  if (!recorded.ok()) return recorded.status();
+  nodes_.push_back({*recorded, *recorded});
+  return OkStatus();
 }
 
 Status InterpGraph::add_part(absl::Span<const int>, std::unique_ptr<WorkGraph> part) {
-  nodes_.emplace_back();
-  return set_part(static_cast<int>(nodes_.size()) - 1, std::move(part));
+  const Recorded& recorded = static_cast<const InterpGraph&>(*part).nodes_[0].now;
+  nodes_.push_back({recorded, recorded});
+  return OkStatus();
 }
 
 Status InterpGraph::launch(StreamHandle stream) {
   if (device_.captures().of(stream) != nullptr) return cannot_be_recorded();
+  // A node waits for those before it, and the graph for what the stream did.
+  device_.launches().forget(stream);
   for (const Node& node : nodes_) {
-    for (const InterpStep& step : node->steps) {
-      if (Status s = step(stream); !s.ok()) return s;
+    for (const InterpStep& step : node.now->steps) {
+      const bool of_main = step.stream == node.now->steps.front().stream;
+      if (Status s = step.run(of_main ? stream : step.stream); !s.ok()) return s;
     }
+    for (const InterpStep& step : node.now->steps) device_.launches().forget(step.stream);
+    device_.launches().forget(stream);
   }
   return OkStatus();
 }
 
-Status InterpGraph::set_launch(int node, Launch launch) {
-  StatusOr<Node> recorded = record(launch);
+Status InterpGraph::set_launch(int index, Launch launch) {
+  StatusOr<Recorded> recorded = record(launch);
   if (!recorded.ok()) return recorded.status();
-  nodes_[node] = *std::move(recorded);
+  Node& node = nodes_[index];
+  if (Status s = check_replacement(node.added->launch(), (*recorded)->launch()); !s.ok()) return s;
+  node.now = *std::move(recorded);
   return OkStatus();
 }
 
-Status InterpGraph::set_part(int node, std::unique_ptr<WorkGraph> part) {
-  nodes_[node] = static_cast<const InterpGraph&>(*part).nodes_[0];
+Status InterpGraph::set_part(int index, std::unique_ptr<WorkGraph> part) {
+  const Recorded& recorded = static_cast<const InterpGraph&>(*part).nodes_[0].now;
+  Node& node = nodes_[index];
+  const bool alike =
+      std::equal(recorded->steps.begin(), recorded->steps.end(), node.added->steps.begin(),
+                 node.added->steps.end(), [](const InterpStep& a, const InterpStep& b) {
+                   return a.launch.has_value() == b.launch.has_value();
+                 });
+  if (!alike) return other_work();
+  node.now = recorded;
   return OkStatus();
 }
 
@@ -84,7 +120,7 @@ std::shared_ptr<InterpCapture> InterpCaptures::of(StreamHandle stream) {
 Status InterpCaptures::begin(InterpBackend& device, StreamHandle stream) {
   const std::lock_guard<std::mutex> lock(mutex_);
   auto [at, fresh] = of_stream_.try_emplace(stream);
-  if (!fresh) return FailedPreconditionError("the stream's work is already being recorded");
+  if (!fresh) return already_recorded();
   at->second = std::make_shared<InterpCapture>(device);
   at->second->members[stream];
   ++count_;
@@ -106,13 +142,14 @@ StatusOr<std::shared_ptr<InterpCapture>> InterpCaptures::end(StreamHandle stream
   return capture;
 }
 
-bool InterpCaptures::record(StreamHandle stream, const InterpStep& step) {
+bool InterpCaptures::record(StreamHandle stream, const InterpWork& work,
+                            const std::optional<LaunchShape>& launch) {
   if (!any()) return false;
   const std::lock_guard<std::mutex> lock(mutex_);
   const std::shared_ptr<InterpCapture> capture = find(stream);
   if (capture == nullptr) return false;
   ++capture->members[stream].steps;
-  capture->steps.push_back(step);
+  capture->steps.push_back({work, stream, launch});
   return true;
 }
 

@@ -9,17 +9,26 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <utility>
+#include <optional>
 #include <vector>
 
+#include "heddle/ir/launch/launch_shape.h"
 #include "heddle/runtime/graph/work_graph.h"
 
 namespace heddle::runtime {
 
 class InterpBackend;
 
-// One operation, on the stream that the graph is launched on.
-using InterpStep = std::function<Status(StreamHandle)>;
+// One operation, on the stream that it is given.
+using InterpWork = std::function<Status(StreamHandle)>;
+
+// A recorded one.
+struct InterpStep {
+  InterpWork run;
+  StreamHandle stream;  // that it was recorded on
+  std::optional<LaunchShape>
+      launch;  // how the kernel was launched; none: a copy, a fill or the like
+};
 
 // What is being recorded, and then a node of a graph.
 struct InterpCapture {
@@ -39,6 +48,10 @@ struct InterpCapture {
   std::map<StreamHandle, Member> members;
   std::vector<InterpStep> steps;
   Status broken;  // why it cannot be ended
+
+  // The shape of its only launch, nullptr where nothing is launched; and how many there are.
+  const LaunchShape* launch() const;
+  int launches() const;
 };
 
 // A graph as a list of steps.
@@ -47,8 +60,8 @@ class InterpGraph final : public WorkGraph {
   // Without nodes.
   explicit InterpGraph(InterpBackend& device) : device_(device) {}
   // Of a capture, one node.
-  InterpGraph(InterpBackend& device, std::shared_ptr<const InterpCapture> capture)
-      : device_(device), nodes_{std::move(capture)} {}
+  InterpGraph(InterpBackend& device, const std::shared_ptr<const InterpCapture>& capture)
+      : device_(device), nodes_{{capture, capture}} {}
 
   Status add_launch(absl::Span<const int> after, Launch launch) override;
   Status add_part(absl::Span<const int> after, std::unique_ptr<WorkGraph> part) override;
@@ -59,8 +72,12 @@ class InterpGraph final : public WorkGraph {
   Status replace(std::unique_ptr<WorkGraph> captured) override;
 
  private:
-  using Node = std::shared_ptr<const InterpCapture>;
-  StatusOr<Node> record(Launch launch);
+  using Recorded = std::shared_ptr<const InterpCapture>;
+  // What runs, and what it was when it was added, which what replaces it has to resemble.
+  struct Node {
+    Recorded now, added;
+  };
+  StatusOr<Recorded> record(Launch launch);
 
   InterpBackend& device_;
   // Each stands behind those that it depends on.
@@ -79,7 +96,8 @@ class InterpCaptures {
   std::shared_ptr<InterpCapture> of(StreamHandle stream);
   bool any() const { return count_.load(std::memory_order_acquire) != 0; }
   // Records a step, where its stream is being recorded.
-  bool record(StreamHandle stream, const InterpStep& step);
+  bool record(StreamHandle stream, const InterpWork& work,
+              const std::optional<LaunchShape>& launch);
   // Refuses a wait for a stream that is being recorded, and for any; `what` names the call.
   Status refuse_wait(StreamHandle stream, absl::string_view what);
   Status refuse_any_wait(absl::string_view what);

@@ -52,6 +52,7 @@ Status DryRunBackend::launch(const DryLaunch& launch) const {
   // A grid that the kernel itself gives is known once it is compiled; a whole cluster stands for it.
   LaunchShape shape = launch.shape;
   if (shape.grid.x == ir::kGridOfKernel) shape.grid = shape.cluster;
+  if (shape.block.x == ir::kBlockOfKernel) shape.block = Dim3();
   if (Status s = check_launch_limits(info(), shape, site); !s.ok()) return s;
   return on_launch_(launch);
 }
@@ -77,7 +78,7 @@ StatusOr<void*> DryRunBackend::allocate_host(size_t bytes) {
 
 void DryRunBackend::deallocate_host(void* memory) noexcept { std::free(memory); }
 
-Status DryRunBackend::copy_to_host(StreamHandle, void*, DeviceAddress, size_t) {
+Status DryRunBackend::copy_to_host(StreamHandle, void*, DeviceAddress, size_t, Unwritten) {
   results_were_wanted_.store(true);
   return FailedPreconditionError(
       "copy to the host on a dry run: nothing has been computed; an operation that looks at "

@@ -81,7 +81,7 @@ class DryRunBackend : public Backend {
   Status copy_to_device(StreamHandle, DeviceAddress, const void*, size_t) override {
     return OkStatus();
   }
-  Status copy_to_host(StreamHandle, void*, DeviceAddress, size_t) override;
+  Status copy_to_host(StreamHandle, void*, DeviceAddress, size_t, Unwritten) override;
   Status copy_on_device(StreamHandle, DeviceAddress, DeviceAddress, size_t) override {
     return OkStatus();
   }

@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -74,35 +76,57 @@ StatusOr<std::vector<runtime::ExportedPlan>> record(const ChosenKernel& kernel,
   return plans;
 }
 
-// The C compiler that CC names, or one of PATH; "" where there is none.
-std::string c_compiler() {
-  const char* const chosen = std::getenv("CC");
-  const std::vector<std::string> names = chosen != nullptr && *chosen != '\0'
-                                             ? std::vector<std::string>{chosen}
-                                             : std::vector<std::string>{"cc", "gcc", "clang"};
+// A program by its name, or by its path; "" where there is none.
+std::string find_program(const std::string& name) {
+  const auto runs = [](const fs::path& file) {
+    std::error_code error;
+    return fs::is_regular_file(file, error) && access(file.c_str(), X_OK) == 0;
+  };
+  if (name.find('/') != std::string::npos) return runs(name) ? fs::absolute(name).string() : "";
   const char* const path = std::getenv("PATH");
-  for (const std::string& name : names) {
-    if (name.find('/') != std::string::npos) return fs::absolute(name).string();
-    for (const absl::string_view folder : absl::StrSplit(path == nullptr ? "" : path, ':')) {
-      std::error_code error;
-      const fs::path file = fs::path(std::string(folder)) / name;
-      if (!folder.empty() && fs::is_regular_file(file, error)) return fs::absolute(file).string();
-    }
+  for (const absl::string_view folder : absl::StrSplit(path == nullptr ? "" : path, ':')) {
+    const fs::path file = fs::path(std::string(folder)) / name;
+    if (!folder.empty() && runs(file)) return fs::absolute(file).string();
   }
   return "";
 }
 
-Status compile_library(const std::string& compiler, const std::string& source,
+// The C compiler and its first arguments: those of CC, which is "ccache gcc -m64" as well, or one of PATH; empty where there is none.
+// kNotFound where CC names none.
+StatusOr<std::vector<std::string>> c_compiler() {
+  const char* const chosen = std::getenv("CC");
+  std::vector<std::string> words =
+      absl::StrSplit(chosen == nullptr ? "" : chosen, absl::ByAnyChar(" \t"), absl::SkipEmpty());
+  if (!words.empty()) {
+    const std::string program = find_program(words[0]);
+    if (program.empty()) {
+      return NotFoundError(absl::StrCat("CC is '", chosen, "', and there is no program '", words[0],
+                                        "'; fix: let CC name a C compiler, or unset it"));
+    }
+    words[0] = program;
+    return words;
+  }
+  for (const char* const name : {"cc", "gcc", "clang"}) {
+    if (std::string program = find_program(name); !program.empty()) return std::vector{program};
+  }
+  return std::vector<std::string>();
+}
+
+Status compile_library(const std::vector<std::string>& compiler, const std::string& source,
                        const std::string& library) {
   codegen::Command command;
-  command.program = compiler;
-  command.arguments = {"-std=c99", "-O2",  "-fPIC", "-shared",  "-o",
-                       library,    source, "-ldl",  "-lpthread"};
+  command.program = compiler[0];
+  command.arguments.assign(compiler.begin() + 1, compiler.end());
+  for (const std::string& argument :
+       {std::string("-std=c99"), std::string("-O2"), std::string("-fPIC"), std::string("-shared"),
+        std::string("-o"), library, source, std::string("-ldl"), std::string("-lpthread")}) {
+    command.arguments.push_back(argument);
+  }
   command.timeout = kCompilerTimeout;
   const StatusOr<codegen::Finished> run = codegen::run_command(command);
   if (!run.ok()) return run.status();
   if (run->succeeded()) return OkStatus();
-  return InternalError(absl::StrCat(compiler, " ", codegen::describe_end(*run, command.timeout),
+  return InternalError(absl::StrCat(compiler[0], " ", codegen::describe_end(*run, command.timeout),
                                     ": ", run->standard_error));
 }
 
@@ -130,6 +154,7 @@ Exit build_kernel(const BuildOptions& options) {
   if (shapes.empty()) shapes.push_back(kernel->sizes);
 
   const std::string name = options.name.empty() ? kernel->operation->name() : options.name;
+  if (Status s = runtime::check_exported_name(name); !s.ok()) return misused(s);
   std::vector<std::string> names;
   const StatusOr<std::vector<runtime::ExportedPlan>> plans =
       record(*kernel, shapes, targets, names);
@@ -148,15 +173,16 @@ Exit build_kernel(const BuildOptions& options) {
     absl::PrintF("%s\n", path);
   }
   if (options.no_library) return Exit::kDone;
-  const std::string compiler = c_compiler();
-  if (compiler.empty()) {
+  const StatusOr<std::vector<std::string>> compiler = c_compiler();
+  if (!compiler.ok()) return failed(compiler.status());
+  if (compiler->empty()) {
     remark(absl::StrCat("there is no C compiler, so no library was made of ", stem,
                         ".c; fix: install one, or set CC"));
     return Exit::kDone;
   }
   const std::string library =
       (fs::path(options.folder) / absl::StrCat("lib", name, ".so")).string();
-  if (Status s = compile_library(compiler, fs::absolute(stem + ".c").string(),
+  if (Status s = compile_library(*compiler, fs::absolute(stem + ".c").string(),
                                  fs::absolute(library).string());
       !s.ok()) {
     return failed(s);

@@ -53,7 +53,7 @@ class Compiler {
     if (is_there(launch)) return OkStatus();
     ir::Specialization specialization =
         runtime::specialize(*launch.source, launch.arguments, target_);
-    specialization.block = launch.shape.block;
+    specialization.block = launch.shape.block_to_compile();
     specialization.cluster = launch.shape.cluster;
     ir::TraceResult traced = runtime::trace_source(*launch.source, specialization);
     if (traced.diagnostics.empty()) {
@@ -61,7 +61,7 @@ class Compiler {
       if (!misuse_.ok()) return misuse_;
     }
     runtime::CompileOptions compile = compile_;
-    compile.block = launch.shape.block;
+    compile.block = launch.shape.block_to_compile();
     compile.cluster = launch.shape.cluster;
     variants_.push_back({runtime::KernelCache::of(*launch.source).kernel_id(), launch.shape.block,
                          launch.shape.cluster});

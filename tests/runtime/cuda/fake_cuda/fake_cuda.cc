@@ -212,6 +212,13 @@ Result cuCtxGetCurrent(ContextHandle* context) {
 }
 
 // Not Heddle's, but of what it exports.
+Result cuCtxGetId(ContextHandle context, unsigned long long* id) {  // NOLINT: the ABI says so
+  Call call("cuCtxGetId", kInit);
+  if (call.failed()) return call.result();
+  *id = reinterpret_cast<uintptr_t>(context) + fake().resets * 0x10000;
+  return Result::kSuccess;
+}
+
 Result cuCtxGetDevice(DeviceOrdinal* device) {
   Call call("cuCtxGetDevice", kContext);
   if (call.failed()) return call.result();

@@ -72,6 +72,8 @@ class FakeCuda {
   virtual ContextHandle current_context() = 0;
   virtual void set_current_context(ContextHandle context) = 0;
   virtual ContextHandle foreign_context() = 0;
+  // As if devices had been reset: contexts at the same addresses are others.
+  virtual void renew_contexts() = 0;
 };
 
 }  // namespace heddle::runtime::cuda

@@ -72,7 +72,8 @@ struct Fake final : FakeCuda {
   int blocks_per_sm = 2;
   int active_clusters = 4;
   int parameter_count = 0;
-  std::string kernels = "row_sum\ncopy\n";
+  uint64_t resets = 0;
+  std::string kernels = "row_sum\ncopy\neight\n";
   bool capturing = false;
   bool busy = false;
   int pending_fault = 0;
@@ -102,7 +103,7 @@ struct Fake final : FakeCuda {
     blocks_per_sm = 2;
     active_clusters = 4;
     parameter_count = 0;
-    kernels = "row_sum\ncopy\n";
+    kernels = "row_sum\ncopy\neight\n";
     capturing = false;
     capture_mode = CaptureMode::kGlobal;
     busy = false;
@@ -210,6 +211,7 @@ struct Fake final : FakeCuda {
     contexts.clear();
     if (context != nullptr) contexts.push_back(context);
   }
+  void renew_contexts() override { ++resets; }
   ContextHandle foreign_context() override { return reinterpret_cast<ContextHandle>(0xF00D); }
 };
 
