@@ -7,9 +7,10 @@
 
 namespace heddle::runtime {
 
+// A kernel's arguments: bits, extents, strides and the bytes of memory of each.
 struct LaunchKey {
-  absl::Span<const uint64_t> words;
-  uint64_t hash;
+  absl::Span<const uint64_t> words;  // in the order of the parameters
+  uint64_t hash;                     // of addresses and numbers
 };
 
 }  // namespace heddle::runtime

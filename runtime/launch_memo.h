@@ -19,16 +19,18 @@
 
 namespace heddle::runtime {
 
+// A thread's launches, each in the one place that its kernel and arguments say.
 class LaunchMemo {
  public:
   // A launch that is remembered; none where `launch.again` is not set.
   struct Entry {
-    uint64_t kernel = 0;
-    const Backend* backend = nullptr;
-    LaunchShape shape;
-    std::vector<uint64_t> words;
-    PreparedLaunch launch;
+    uint64_t kernel = 0;               // KernelCache::kernel_id()
+    const Backend* backend = nullptr;  // the device
+    LaunchShape shape;                 // as the caller gave it
+    std::vector<uint64_t> words;       // LaunchKey::words
+    PreparedLaunch launch;             // for the driver
 
+    // Whether it is this one.
     bool is(uint64_t of_kernel, const Backend* on, const LaunchShape& in,
             const LaunchKey& with) const {
       return launch.again && kernel == of_kernel && backend == on && shape == in &&

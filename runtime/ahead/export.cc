@@ -467,7 +467,7 @@ Status check_exported_name(absl::string_view name) {
   if (is_identifier(name) && !absl::StartsWith(name, kPrefix)) return OkStatus();
   return InvalidArgumentError(
       absl::StrCat("'", name,
-                   "' is no name for an exported function; fix: letters, digits and _, no digit "
+                   "' is no name for a function in C; fix: letters, digits and _, no digit "
                    "first, no word of C or C++, and not '",
                    kPrefix, "' first"));
 }

@@ -24,7 +24,7 @@ using InterpWork = std::function<Status(StreamHandle)>;
 
 // A recorded one.
 struct InterpStep {
-  InterpWork run;
+  InterpWork run;       // what it does
   StreamHandle stream;  // that it was recorded on
   std::optional<LaunchShape>
       launch;  // how the kernel was launched; none: a copy, a fill or the like

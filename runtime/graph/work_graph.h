@@ -21,6 +21,7 @@ class WorkGraph {
   // Enqueues one launch on the stream that it is given.
   using Launch = absl::FunctionRef<Status(StreamHandle)>;
 
+  // Without nodes.
   WorkGraph() : id(next_id()) {}
   WorkGraph(const WorkGraph&) = delete;
   WorkGraph& operator=(const WorkGraph&) = delete;

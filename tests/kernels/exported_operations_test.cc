@@ -1,16 +1,12 @@
 // Libraries of C that operations are exported to, beside Heddle's own launches: on the stand-in for libcuda, which remembers what it
 // was asked for, both ask for the same.
-#include <dlfcn.h>
-
-#include <array>
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <optional>
 #include <ostream>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -20,6 +16,7 @@
 #include "heddle/runtime/operation/dry_run.h"
 #include "heddle/runtime/operation/registry.h"
 #include "heddle/tools/command/execution.h"
+#include "runtime/ahead/exported_library.h"
 #include "runtime/cuda/fake_driver_test.h"
 #include "support/matchers.h"
 
@@ -51,52 +48,12 @@ const Case kCases[] = {
     {"layer_norm_backward", {}, {{"rows", 33}, {"columns", 76}}},
 };
 
-// A library that was exported, and its functions by address. It stays loaded, as what it has allocated is its own.
-class Library {
- public:
-  Library(const codegen::TempDir& folder, const std::string& name, const ExportedSources& sources) {
-    const std::string source = folder.path() + "/" + name + ".c";
-    std::ofstream(folder.path() + "/" + name + ".h") << sources.header;
-    std::ofstream(source) << sources.source;
-    const std::string library = folder.path() + "/lib" + name + ".so";
-    const std::string command = absl::StrCat(
-        "cc -std=c99 -Wall -Wextra -Werror -Wno-unused-function -Wno-missing-field-initializers "
-        "-O0 -fPIC -shared -o ",
-        library, " ", source, " -ldl -lpthread");
-    EXPECT_EQ(std::system(command.c_str()), 0);  // NOLINT: a test's own command
-    handle_ = dlopen(library.c_str(), RTLD_NOW);
-    EXPECT_NE(handle_, nullptr) << dlerror();
-  }
-  Library(const Library&) = delete;
-  Library& operator=(const Library&) = delete;
-
-  // Arguments that are left over are zero, and nobody reads them.
-  int64_t call(const std::string& function, const std::vector<uint64_t>& arguments) const {
-    std::array<uint64_t, 16> a{};
-    std::copy(arguments.begin(), arguments.end(), a.begin());
-    using Function =
-        int (*)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
-                uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
-    const auto entry = reinterpret_cast<Function>(dlsym(handle_, function.c_str()));
-    return entry(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12],
-                 a[13], a[14], a[15]);
-  }
-  std::string error(const std::string& name) const {
-    const auto entry =
-        reinterpret_cast<const char* (*)()>(dlsym(handle_, (name + "_error").c_str()));
-    return entry();
-  }
-
- private:
-  void* handle_ = nullptr;
-};
-
 class ExportTest : public cuda::FakeDriverTest {
  protected:
   void SetUp() override {
     FakeDriverTest::SetUp();
     HEDDLE_NEEDS_TOOL(kPtxas);
-    if (std::system("cc --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "needs a C compiler";
+    HEDDLE_NEEDS_C_COMPILERS();
   }
   void TearDown() override {
     // Kernels that Heddle has loaded stay so, and with them the device.
@@ -141,8 +98,7 @@ TEST_P(ExportedOperations, AskTheDriverForWhatHeddleAsksIt) {
     return names;
   }();
   const ExportedPlan plan{ir::find_target("sm_90a"), call.sizes, recorded};
-  const codegen::TempDir folder;
-  const Library library(folder, "built", export_calls("built", sizes, {plan}).value());
+  const ExportedLibrary library("built", export_calls("built", sizes, {plan}).value());
 
   tools::DeviceArguments arguments = tools::DeviceArguments::allocate(device, call).value();
   const Stream stream = device.create_stream().value();
@@ -162,10 +118,10 @@ TEST_P(ExportedOperations, AskTheDriverForWhatHeddleAsksIt) {
   passed.insert(passed.end(), numbers.begin(), numbers.end());
   passed.push_back(workspace.address());
   passed.push_back(workspace.size_bytes());
-  EXPECT_EQ(library.call("built_workspace_bytes", numbers), recorded.workspace_bytes);
+  EXPECT_EQ(library.workspace_bytes(numbers), recorded.workspace_bytes);
 
   fake_->set_current_context(reinterpret_cast<cuda::ContextHandle>(0xC000));  // the device's
-  ASSERT_EQ(library.call("built", passed), 0) << library.error("built");
+  ASSERT_EQ(library.call(passed), 0) << library.error();
   fake_->set_current_context(nullptr);
 
   std::vector<std::string> twice = work_of_heddle;
@@ -237,7 +193,7 @@ class ExportedErrors : public ExportTest {
         }
       }
     }
-    built_.emplace(folder_, "soft", export_calls("soft", {"rows", "columns"}, plans).value());
+    built_.emplace("soft", export_calls("soft", {"rows", "columns"}, plans).value());
     fake_->set_kernels(kernels_.c_str());
     device_ = Device::open("cuda:0").value();
     x_ = device_->allocate(33 * 76 * 4).value();
@@ -252,12 +208,11 @@ class ExportedErrors : public ExportTest {
     ExportTest::TearDown();
   }
   int64_t run(uint64_t x, uint64_t y, uint64_t rows, uint64_t columns, uint64_t workspace = 0) {
-    return built_->call("soft", {0, x, y, rows, columns, workspace, 0});
+    return built_->call({0, x, y, rows, columns, workspace, 0});
   }
 
-  const codegen::TempDir folder_;
   std::string kernels_;
-  std::optional<Library> built_;
+  std::optional<ExportedLibrary> built_;
   std::optional<Device> device_;
   std::optional<Buffer> x_, y_;
 };
@@ -268,19 +223,19 @@ TEST_F(ExportedErrors, SayWhatIsWrong) {
   EXPECT_EQ(run(x, y, 33, 76), 0);
   EXPECT_EQ(run(x, y, 8, 64), 0);
   EXPECT_EQ(run(x, y, 33, 64), -1);
-  EXPECT_EQ(built_->error("soft"),
+  EXPECT_EQ(built_->error(),
             "soft: there is no code for rows=33, columns=64: it was built for rows=33, columns=76; "
             "rows=8, columns=64");
   EXPECT_EQ(run(0, y, 33, 76), -3);
-  EXPECT_EQ(built_->error("soft"), "soft: x is NULL");
+  EXPECT_EQ(built_->error(), "soft: x is NULL");
   EXPECT_EQ(run(x, y + 2, 33, 76), -3);
-  EXPECT_THAT(built_->error("soft"), HasSubstr("and has to lie at a multiple of "));
+  EXPECT_THAT(built_->error(), HasSubstr("and has to lie at a multiple of "));
   EXPECT_EQ(run(x, y, 33, 76, 100), -3);
-  EXPECT_THAT(built_->error("soft"), HasSubstr("has to lie at a multiple of 256 bytes"));
+  EXPECT_THAT(built_->error(), HasSubstr("has to lie at a multiple of 256 bytes"));
 
   fake_->set_device_attribute(cuda::DeviceAttribute::kComputeCapabilityMinor, 3);
   EXPECT_EQ(run(x, y, 33, 76), -2) << "sm_90a is of one chip alone";
-  EXPECT_EQ(built_->error("soft"),
+  EXPECT_EQ(built_->error(),
             "soft: there is no code for this GPU, of compute capability 9.3: it was built for "
             "sm_90a, sm_80");
   fake_->set_device_attribute(cuda::DeviceAttribute::kComputeCapabilityMajor, 8);
@@ -289,89 +244,26 @@ TEST_F(ExportedErrors, SayWhatIsWrong) {
 
   fake_->fail("cuLaunchKernelEx", 1);
   EXPECT_EQ(run(x, y, 33, 76), 1);
-  EXPECT_THAT(built_->error("soft"), HasSubstr("cuLaunchKernelEx failed: "));
+  EXPECT_THAT(built_->error(), HasSubstr("cuLaunchKernelEx failed: "));
   fake_->set_current_context(nullptr);
   EXPECT_EQ(run(x, y, 33, 76), -4);
-  EXPECT_EQ(built_->error("soft"),
+  EXPECT_EQ(built_->error(),
             "soft: no CUDA context is current: call cudaSetDevice() or cuCtxSetCurrent() first");
+}
+
+TEST_F(ExportedErrors, OfTensorsThatAreNotAlignedAsTheirCodeNeeds) {
+  build();
+  EXPECT_EQ(run(x_->address() + 4, y_->address(), 33, 76), -3) << "it reads 16 bytes at once";
+  EXPECT_EQ(run(x_->address(), y_->address() + 4, 33, 76), -3) << "and writes as many";
 }
 
 TEST_F(ExportedErrors, OfADriverThatIsMissing) {
   build();
   setenv("HEDDLE_CUDA_LIBRARY", "/no/such/library.so", 1);
   EXPECT_EQ(run(x_->address(), y_->address(), 33, 76), -5);
-  EXPECT_THAT(built_->error("soft"), HasSubstr("soft: NVIDIA's driver is not there: "));
+  EXPECT_THAT(built_->error(), HasSubstr("soft: NVIDIA's driver is not there: "));
   setenv("HEDDLE_CUDA_LIBRARY", library_.c_str(), 1);
   EXPECT_EQ(run(x_->address(), y_->address(), 33, 76), 0) << "the next call tries again";
-}
-
-TEST(Export, RefusesNamesThatAreNone) {
-  for (const char* const name : {"", "1a", "a-b", "int", "a b"}) {
-    EXPECT_THAT(export_calls(name, {}, {}),
-                Fails(StatusCode::kInvalidArgument, "is no name for a function in C"));
-  }
-  EXPECT_THAT(export_calls("a", {}, {}), Fails(StatusCode::kInvalidArgument, "no plan is given"));
-}
-
-TEST(RecordCall, RefusesOperationsThatNeedTheirHost) {
-  const auto call_of = [](const HostFunction& function) {
-    return BoundCall{.function = &function};
-  };
-  CompileOptions options;
-  options.target = "sm_90a";
-  const DeviceInfo info = info_of(*ir::find_target("sm_90a"));
-  const HostFunction reads({}, [](const Stream& stream, Arguments) -> Status {
-    const Buffer memory = stream.allocate(16).value();
-    int value = 0;
-    return stream.copy_to_host(&value, memory.address(), sizeof(value));
-  });
-  EXPECT_THAT(record_call(call_of(reads), info, options),
-              Fails(StatusCode::kUnimplemented,
-                    "it reads results; fix: compile it ahead of time by compile_all_calls()"));
-  const HostFunction writes({}, [](const Stream& stream, Arguments) -> Status {
-    const Buffer memory = stream.allocate(16).value();
-    const int value = 0;
-    return stream.copy_to_device(memory.address(), &value, sizeof(value));
-  });
-  EXPECT_THAT(record_call(call_of(writes), info, options),
-              Fails(StatusCode::kUnimplemented, "it copies from host memory"));
-  const HostFunction strays(
-      {}, [](const Stream& stream, Arguments) { return stream.fill8(12345, 0, 16); });
-  EXPECT_THAT(record_call(call_of(strays), info, options),
-              Fails(StatusCode::kUnimplemented, "uses memory that is neither"));
-}
-
-TEST(RecordCall, WritesDownFillsAndCopiesAndUsesMemoryAgain) {
-  const HostFunction steps({}, [](const Stream& stream, Arguments) -> Status {
-    for (int i = 0; i < 2; ++i) {
-      const Buffer memory = stream.allocate(1000).value(), more = stream.allocate(100).value();
-      if (Status s = stream.fill8(memory.address() + 8, 7, 16); !s.ok()) return s;
-      if (Status s = stream.fill32(more.address(), 70000, 4); !s.ok()) return s;
-      if (Status s = stream.copy_on_device(memory.address(), more.address() + 4, 12); !s.ok())
-        return s;
-    }
-    return OkStatus();
-  });
-  CompileOptions options;
-  options.target = "sm_90a";
-  const RecordedCall call =
-      record_call(BoundCall{.function = &steps}, info_of(*ir::find_target("sm_90a")), options)
-          .value();
-  EXPECT_EQ(call.workspace_bytes, 1024 + 256);
-  ASSERT_EQ(call.steps.size(), 6u);
-  const auto& fill = std::get<RecordedFill>(call.steps[3]);
-  EXPECT_EQ(fill.to.tensor, RecordedPlace::kWorkspace);
-  EXPECT_EQ(fill.to.offset, 8);
-  EXPECT_EQ(fill.unit_bytes, 1);
-  EXPECT_EQ(fill.value, 7u);
-  EXPECT_EQ(fill.count, 16);
-  const auto& words = std::get<RecordedFill>(call.steps[4]);
-  EXPECT_EQ(words.unit_bytes, 4);
-  EXPECT_EQ(words.value, 70000u);
-  const auto& copy = std::get<RecordedCopy>(call.steps[5]);
-  EXPECT_EQ(copy.to.offset, 0);
-  EXPECT_EQ(copy.from.offset, 1024 + 4);
-  EXPECT_EQ(copy.bytes, 12);
 }
 
 }  // namespace

@@ -3,7 +3,8 @@
 //
 //   launch_bench                         # on cuda:0, in nanoseconds
 //   launch_bench --count N               # N launches of Heddle's and nothing timed: for callgrind
-//   launch_bench --bare --count N        # N of the driver's; --eight: of a kernel with eight tensors
+//   launch_bench --bare --count N        # N of the driver's; --eight: of a kernel with eight tensors; --changing: a number differs
+//                                        # each time, so that nothing is remembered (runtime/launch_memo.h)
 //
 // Under HEDDLE_CUDA_LIBRARY=<fake driver> the last two run without a GPU: the difference of two
 // counts is the number of instructions per launch.
@@ -136,6 +137,9 @@ class Pair {
     bare_.emplace(compiled, stream, std::move(params));
   }
 
+  // Launches of Heddle's in this way from here on.
+  void launch_by(std::function<void()> heddle) { heddle_ = std::move(heddle); }
+
   // Untimed launches, of one side.
   void repeat(int count, bool bare) {
     for (int i = 0; i < count; ++i) bare ? (*bare_)() : heddle_();
@@ -174,10 +178,11 @@ class Pair {
 int run(int argc, char** argv) {
   CLI::App app("What one launch costs the host.");
   int count = 0;
-  bool bare_only = false, of_eight = false;
+  bool bare_only = false, of_eight = false, changing = false;
   app.add_option("--count", count, "this many launches, untimed");
   app.add_flag("--bare", bare_only, "the driver's launches instead of Heddle's");
   app.add_flag("--eight", of_eight, "of the kernel with eight tensors");
+  app.add_flag("--changing", changing, "with other arguments each time");
   CLI11_PARSE(app, argc, argv);
 
   const Device device = take(Device::open("cuda:0"));
@@ -192,6 +197,12 @@ int run(int argc, char** argv) {
   Pair two(stream, copy, Signature{tensor({kAny, kAny}), any, scalar(), scalar()}, x, y, 0, 2.0f);
   Pair all(stream, eight, Signature{any, any, any, any, any, any, any, any}, row, row, row, row,
            row, row, row, y);
+  float factor = 0;
+  const std::function<void()> other_each_time = [&] {
+    const Status s = copy.launch(stream, {.grid = 1, .block = 32}, x, y, 0, ++factor);
+    if (!s.ok()) check(s);
+  };
+  if (changing) two.launch_by(other_each_time);
   if (count > 0) {
     of_eight ? all.repeat(count, bare_only) : two.repeat(count, bare_only);
     return 0;
@@ -203,6 +214,8 @@ int run(int argc, char** argv) {
                                    {"burst", kBurst}};
   result.update(two.measure());
   result["eight_tensors"] = all.measure();
+  two.launch_by(other_each_time);
+  result["changing_arguments"] = two.measure();
   std::printf("%s\n", result.dump(2).c_str());
   return 0;
 }

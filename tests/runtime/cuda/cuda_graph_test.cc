@@ -1,8 +1,10 @@
 // What graphs ask of the driver: on the stand-in for libcuda, which remembers each launch.
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "heddle/runtime/graph/graph.h"
@@ -135,6 +137,16 @@ TEST_F(CudaGraphTest, ReplacesAndDisablesNodes) {
                     "fix: build the graph anew"));
 }
 
+TEST_F(CudaGraphTest, AGraphIsNotRecordedItself) {
+  const Graph inner = Graph::capture(*stream_, launch(1)).value();
+  const auto work = [&](const Stream& s) { return inner.launch(s); };
+  GraphBuilder builder(*device_);
+  constexpr char kRefusal[] = "graphs are not recorded themselves; fix: record what it runs";
+  EXPECT_THAT(builder.add_launch({}, work), Fails(StatusCode::kFailedPrecondition, kRefusal));
+  EXPECT_THAT(Graph::capture(*stream_, work), Fails(StatusCode::kFailedPrecondition, kRefusal));
+  EXPECT_THAT(launched(), ElementsAre());
+}
+
 TEST_F(CudaGraphTest, RefusesWhatTheDriverKeepsFixed) {
   GraphBuilder builder(*device_);
   const GraphNode node = builder.add_launch({}, launch(1)).value();
@@ -201,6 +213,35 @@ TEST_F(CudaGraphTest, UnloadsTheModuleWithTheLastGraph) {
   EXPECT_EQ(fake_->live().modules, 0);
 }
 
+TEST_F(CudaGraphTest, AReplacedNodeKeepsTheModuleOfItsNewLaunch) {
+  GraphBuilder builder(*device_);
+  const GraphNode node = builder.add_launch({}, launch(1)).value();
+  std::optional<Graph> graph = std::move(builder).build().value();
+  function_ = Module::load_ptx(*device_, "ptx").value().function("row_sum").value();
+  ASSERT_THAT(graph->set_launch(node, launch(2, {.grid = 9, .block = 32})), IsOk());
+  function_.reset();
+  EXPECT_EQ(fake_->live().modules, 2) << "what it runs, and what it was added with";
+  ASSERT_THAT(graph->launch(*stream_), IsOk());
+  fake_->fault(700);
+  EXPECT_THAT(stream_->synchronize(), Fails(StatusCode::kAborted, "with grid 9x1x1"));
+}
+
+TEST_F(CudaGraphTest, WhatIsRecordedAnewTakesThePlaceOfWhatWas) {
+  std::optional<Graph> graph = Graph::capture(*stream_, launch(1)).value();
+  ASSERT_THAT(graph->recapture(*stream_,
+                               [&](const Stream& s) {
+                                 const Buffer scratch = s.allocate(4096).value();
+                                 return launch(scratch.address(), {.grid = 9, .block = 32})(s);
+                               }),
+              IsOk());
+  function_.reset();
+  EXPECT_EQ(fake_->live().allocations, 1);
+  EXPECT_EQ(fake_->live().modules, 1);
+  ASSERT_THAT(graph->launch(*stream_), IsOk());
+  fake_->fault(700);
+  EXPECT_THAT(stream_->synchronize(), Fails(StatusCode::kAborted, "with grid 9x1x1"));
+}
+
 TEST_F(CudaGraphTest, ScratchMemoryIsAllocatedOnceAndUsedAgainByTheSameStream) {
   const Graph graph = Graph::capture(*stream_, [&](const Stream& s) -> Status {
                         const DeviceAddress first = s.allocate(1000).value().address();
@@ -245,6 +286,17 @@ TEST_F(CudaGraphTest, AFaultIsBlamedOnTheKernelsOfParts) {
               Fails(StatusCode::kAborted, "with grid 4x1x1", "with grid 9x1x1"));
 }
 
+TEST_F(CudaGraphTest, ANodeWithNothingToLaunchIsNotBlamed) {
+  GraphBuilder builder(*device_);
+  const GraphNode node = builder.add_launch({}, launch(1)).value();
+  Graph graph = std::move(builder).build().value();
+  ASSERT_THAT(graph.set_launch(node, [](const Stream&) { return OkStatus(); }), IsOk());
+  ASSERT_THAT(graph.launch(*stream_), IsOk());
+  fake_->fault(700);
+  EXPECT_THAT(stream_->synchronize(),
+              Fails(StatusCode::kAborted, "no launch of this program is unfinished"));
+}
+
 TEST_F(CudaGraphTest, ALaunchThatTheDriverRefusesIsNotBlamedLater) {
   const Graph graph = Graph::capture(*stream_, launch(1)).value();
   fake_->fail("cuGraphLaunch", 1);
@@ -273,6 +325,17 @@ TEST_F(CudaGraphTest, ACaptureThatCannotBeIdentifiedIsEnded) {
   EXPECT_EQ(fake_->live().graphs, 0);
   ASSERT_THAT(launch(2)(*stream_), IsOk());
   EXPECT_THAT(launched(), ElementsAre(2));
+}
+
+TEST_F(CudaGraphTest, ACaptureIsEndedThoughTheDeviceWasLost) {
+  EXPECT_THAT(Graph::capture(*stream_,
+                             [&](const Stream& s) {
+                               fake_->fault(700);
+                               return s.synchronize();
+                             }),
+              Fails(StatusCode::kAborted, "cuStreamSynchronize"));
+  EXPECT_THAT(fake_->calls(), Contains("cuStreamEndCapture"));
+  EXPECT_EQ(fake_->live().graphs, 0);
 }
 
 }  // namespace

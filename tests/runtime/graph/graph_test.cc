@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -122,6 +123,30 @@ TEST_F(GraphTest, RecordsStreamsThatWaitForEachOther) {
   ASSERT_THAT(side.synchronize(), IsOk());
 }
 
+TEST_F(GraphTest, StreamsThatTookPartAreFreeAfterwards) {
+  const Buffer y = zeros();
+  const Stream side = device_.create_stream().value();
+  Event forked = device_.create_event().value(), joined = device_.create_event().value();
+  ASSERT_THAT(Graph::capture(stream_,
+                             [&](const Stream& s) -> Status {
+                               if (Status e = forked.record(s); !e.ok()) return e;
+                               if (Status e = side.wait(forked); !e.ok()) return e;
+                               if (Status e = joined.record(side); !e.ok()) return e;
+                               return s.wait(joined);
+                             }),
+              IsOk());
+  float now = 0;
+  ASSERT_THAT(Graph::capture(stream_,
+                             [&](const Stream&) -> Status {
+                               EXPECT_THAT(fill.launch(side, shape_, 1.0f, out(y)), IsOk());
+                               EXPECT_THAT(side.copy_to_host(&now, y.address(), sizeof(now)),
+                                           IsOk());
+                               return side.synchronize();
+                             }),
+              IsOk());
+  EXPECT_EQ(now, 1.0f);
+}
+
 TEST_F(GraphTest, KeepsTheCodeOfKernelsThatAreGone) {
   const Buffer y = zeros();
   std::optional<Graph> graph;
@@ -188,16 +213,48 @@ TEST_F(GraphTest, StreamsThatRunBesideEachOtherShareNoScratchMemory) {
               IsOk());
 }
 
+TEST_F(GraphTest, GraphsShareNoScratchMemory) {
+  const Buffer y = zeros(), z = zeros();
+  std::set<runtime::DeviceAddress> addresses;
+  const auto through_scratch = [&](const Buffer& to) {
+    return [&](const Stream& s) -> Status {
+      const Buffer scratch = s.allocate(kN * sizeof(float)).value();
+      addresses.insert(scratch.address());
+      if (Status e = fill.launch(s, shape_, 2.0f, out(scratch)); !e.ok()) return e;
+      return axpy.launch(s, shape_, 1.0f, in(scratch), out(to));
+    };
+  };
+  std::optional<Graph> first = Graph::capture(stream_, through_scratch(y)).value();
+  const Graph second = Graph::capture(stream_, through_scratch(z)).value();
+  EXPECT_EQ(addresses.size(), 2u) << "the first gave its memory back to its own work alone";
+  first.reset();
+  ASSERT_THAT(second.launch(stream_), IsOk());
+  EXPECT_THAT(values(z), Each(2.0f));
+}
+
+TEST_F(GraphTest, ScratchMemoryGoesWithItsGraph) {
+  // Of a GPU's memory others take some, too.
+  const Device device = Device::open_private_interp({});
+  const Stream stream = device.create_stream().value();
+  const uint64_t before = device.memory_usage().value().free_bytes;
+  std::optional<Graph> graph =
+      Graph::capture(stream, [](const Stream& s) { return s.allocate(4096).status(); }).value();
+  EXPECT_EQ(device.memory_usage().value().free_bytes, before - 4096);
+  graph.reset();
+  EXPECT_EQ(device.memory_usage().value().free_bytes, before);
+}
+
 TEST_F(GraphTest, ScratchMemoryIsUninitialisedEachTime) {
   if (on_gpu()) GTEST_SKIP() << "a GPU does not know what was written";
   const Buffer y = zeros();
+  runtime::DeviceAddress address = 0;
   const Graph graph = Graph::capture(stream_, [&](const Stream& s) -> Status {
                         const Buffer scratch = s.allocate(kN * sizeof(float)).value();
-                        if (Status e = axpy.launch(s, shape_, 0.0f, in(scratch), out(y)); !e.ok())
-                          return e;
-                        return fill.launch(s, shape_, 1.0f, out(scratch));
+                        address = scratch.address();
+                        return axpy.launch(s, shape_, 0.0f, in(scratch), out(y));
                       }).value();
   for (int round = 0; round < 2; ++round) {
+    ASSERT_THAT(stream_.fill32(address, 0, kN), IsOk());
     EXPECT_THAT(std::string(graph.launch(stream_).message()),
                 HasSubstr("reads x(0), which nobody has written"));
   }
@@ -366,6 +423,21 @@ TEST_F(GraphTest, RefusesStreamsThatNobodyWaitsFor) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("let the captured stream wait for"));
 }
 
+TEST_F(GraphTest, RefusesStreamsThatWorkOnAfterTheLastWait) {
+  const Buffer y = zeros();
+  const Stream side = device_.create_stream().value();
+  Event forked = device_.create_event().value(), joined = device_.create_event().value();
+  EXPECT_THAT(Graph::capture(stream_,
+                             [&](const Stream& s) -> Status {
+                               if (Status e = forked.record(s); !e.ok()) return e;
+                               if (Status e = side.wait(forked); !e.ok()) return e;
+                               if (Status e = joined.record(side); !e.ok()) return e;
+                               if (Status e = s.wait(joined); !e.ok()) return e;
+                               return fill.launch(side, shape_, 1.0f, out(y));
+                             }),
+              Fails(StatusCode::kFailedPrecondition, "let the captured stream wait for"));
+}
+
 TEST_F(GraphTest, RefusesToDependOnWorkOutsideTheCapture) {
   Event outside = device_.create_event().value();
   const Stream other = device_.create_stream().value();
@@ -374,6 +446,24 @@ TEST_F(GraphTest, RefusesToDependOnWorkOutsideTheCapture) {
       Graph::capture(stream_, [&](const Stream& s) { return s.wait(outside); }).status();
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("move the call out of the"));
+}
+
+TEST_F(GraphTest, RefusesToDependOnWorkOfAnotherCapture) {
+  Event theirs = device_.create_event().value();
+  const Stream other = device_.create_stream().value();
+  const auto waiting = [&](const Stream& o) -> Status {
+    EXPECT_FALSE(o.wait(theirs).ok());
+    return OkStatus();
+  };
+  const Status outer =
+      Graph::capture(stream_, [&](const Stream& s) -> Status {
+        if (Status e = theirs.record(s); !e.ok()) return e;
+        EXPECT_THAT(Graph::capture(other, waiting),
+                    Fails(StatusCode::kFailedPrecondition, "move the call out of the"));
+        return OkStatus();
+      }).status();
+  if (on_gpu()) return;  // whose driver may give up both
+  EXPECT_THAT(outer, IsOk());
 }
 
 TEST_F(GraphTest, ReturnsTheFirstErrorOfItsWork) {

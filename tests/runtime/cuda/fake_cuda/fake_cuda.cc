@@ -441,14 +441,13 @@ Result cuModuleGetFunction(FunctionHandle* function, ModuleHandle module, const 
   Call call("cuModuleGetFunction", kContext, name);
   if (call.faulted()) return call.result();
   if (fake().modules.count(module) == 0) return kInvalidHandle;
+  bool found = fake().kernels.empty();
   std::istringstream known(fake().kernels);
-  for (std::string kernel; std::getline(known, kernel);) {
-    if (kernel != name) continue;
-    *function = fake().make_handle<FunctionHandle>();
-    fake().functions[*function] = name;
-    return Result::kSuccess;
-  }
-  return kNotFound;
+  for (std::string kernel; std::getline(known, kernel);) found |= kernel == name;
+  if (!found) return kNotFound;
+  *function = fake().make_handle<FunctionHandle>();
+  fake().functions[*function] = name;
+  return Result::kSuccess;
 }
 
 Result cuFuncGetAttribute(int* value, FunctionAttribute attribute, FunctionHandle) {

@@ -53,7 +53,8 @@ class FakeCuda {
   virtual void set_active_clusters(int clusters) = 0;
   // How many parameters kernels have that are launched with them one by one.
   virtual void set_parameter_count(int count) = 0;
-  // The kernels that a loaded module has are those whose names this text holds, one a line.
+  // The kernels that a loaded module has are those whose names this text holds, one a line; in programs that do not
+  // steer it, any.
   virtual void set_kernels(const char* names) = 0;
   virtual void set_function_attribute(FunctionAttribute attribute, int value) = 0;
   // Makes streams look as if they were being captured.

@@ -73,7 +73,7 @@ struct Fake final : FakeCuda {
   int active_clusters = 4;
   int parameter_count = 0;
   uint64_t resets = 0;
-  std::string kernels = "row_sum\ncopy\neight\n";
+  std::string kernels;  // none: any
   bool capturing = false;
   bool busy = false;
   int pending_fault = 0;
@@ -103,7 +103,7 @@ struct Fake final : FakeCuda {
     blocks_per_sm = 2;
     active_clusters = 4;
     parameter_count = 0;
-    kernels = "row_sum\ncopy\neight\n";
+    kernels = "row_sum\ncopy\n";
     capturing = false;
     capture_mode = CaptureMode::kGlobal;
     busy = false;
