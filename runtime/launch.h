@@ -108,8 +108,8 @@ class ArgumentWords {
   [[gnu::always_inline]] inline void add_leaf(const heddle::detail::ArgumentLeaf& leaf,
                                               const Backend* device) {
     words_[count_++] = leaf.bits;
-    // Addresses and numbers are what differs between launches of one kernel.
-    hash_ = (hash_ ^ leaf.bits) * kMultiplier;
+    // Addresses: launches that differ in a number are remembered in one place, which stays in the host's cache.
+    if (leaf.rank >= 0) hash_ = (hash_ ^ leaf.bits) * kMultiplier;
     valid_ &= leaf.misfit == heddle::detail::Misfit::kFits;
     if (leaf.extents == nullptr) return;
     for (int dim = 0; dim < leaf.rank; ++dim) {

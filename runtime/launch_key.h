@@ -10,7 +10,7 @@ namespace heddle::runtime {
 // A kernel's arguments: bits, extents, strides and the bytes of memory of each.
 struct LaunchKey {
   absl::Span<const uint64_t> words;  // in the order of the parameters
-  uint64_t hash;                     // of addresses and numbers
+  uint64_t hash;                     // of the addresses
 };
 
 }  // namespace heddle::runtime

@@ -10,9 +10,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
-#include "absl/types/span.h"
 #include "heddle/ir/launch/launch_shape.h"
 #include "heddle/runtime/executable.h"
 #include "heddle/runtime/launch_key.h"
@@ -34,7 +34,8 @@ class LaunchMemo {
     bool is(uint64_t of_kernel, const Backend* on, const LaunchShape& in,
             const LaunchKey& with) const {
       return launch.again && kernel == of_kernel && backend == on && shape == in &&
-             absl::MakeConstSpan(words) == with.words;
+             words.size() == with.words.size() &&
+             std::memcmp(words.data(), with.words.data(), words.size() * sizeof(words[0])) == 0;
     }
   };
 

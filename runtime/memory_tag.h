@@ -18,7 +18,7 @@ struct MemoryTag {
   std::atomic<uint64_t> allocation{0};  // 0: none lies here now
   std::atomic<const runtime::Backend*> device{nullptr};
 
-  bool holds(uint64_t number, const runtime::Backend* where) const {
+  [[gnu::always_inline]] bool holds(uint64_t number, const runtime::Backend* where) const {
     return allocation.load(std::memory_order_relaxed) == number &&
            device.load(std::memory_order_relaxed) == where;
   }

@@ -228,7 +228,7 @@ TEST_F(ExportedPlans, ThrowWhatWentWrongInCpp) {
 TEST(Export, RefusesNamesThatAreNone) {
   for (const char* const name : {"", "1a", "a-b", "int", "class", "a b", "heddle_a"}) {
     EXPECT_THAT(export_calls(name, {}, {}),
-                Fails(StatusCode::kInvalidArgument, "is no name for an exported function"));
+                Fails(StatusCode::kInvalidArgument, "is no name for a function in C"));
   }
   EXPECT_THAT(export_calls("a", {}, {}), Fails(StatusCode::kInvalidArgument, "no plan is given"));
 }

@@ -122,7 +122,10 @@ struct Fake final : FakeCuda {
                            {FunctionAttribute::kRequiredClusterDepth, 0},
                            {FunctionAttribute::kNonPortableClusterSizeAllowed, 0}};
   }
-  Fake() { forget(); }
+  Fake() {
+    forget();
+    kernels.clear();
+  }
 
   bool is_stream(const void* stream) const {
     return stream == nullptr || streams.count(stream) != 0;
