@@ -1,4 +1,5 @@
 // heddle build: what it takes of an operation's declaration, and for which architectures its code is.
+#include <cstdlib>
 #include <string>
 
 #include "gmock/gmock.h"
@@ -43,6 +44,8 @@ class BuildTest : public ::testing::Test {
     return slurp(dir_.file("ones_like_turned." + ending));
   }
 
+  const std::string& folder() const { return dir_.path(); }
+
  private:
   const TempDir dir_;
 };
@@ -65,6 +68,28 @@ TEST_F(BuildTest, SizesAreInTheOrderOfTheOutputsAndThenOfTheInputs) {
 TEST_F(BuildTest, EachArchitectureHasCodeOfItsOwn) {
   EXPECT_EQ(codes(built("c", "sm_90a")), 1);
   EXPECT_EQ(codes(built("c", "sm_80,sm_90a")), 2);
+}
+
+TEST_F(BuildTest, RefusesWhatCannotBeBuilt) {
+  const auto refused = [&](const BuildOptions& options) {
+    ::testing::internal::CaptureStdout();
+    ::testing::internal::CaptureStderr();
+    EXPECT_NE(build_kernel(options), Exit::kDone);
+    ::testing::internal::GetCapturedStdout();
+    return ::testing::internal::GetCapturedStderr();
+  };
+  BuildOptions options;
+  options.choice.kernel = "ones_like_turned";
+  options.folder = folder();
+  options.name = "try";
+  EXPECT_THAT(refused(options), HasSubstr("'try' is no name for a function in C"));
+  options.name = "";
+  setenv("HEDDLE_OPTIONS", "--assembler=driver", 1);
+  EXPECT_THAT(refused(options), HasSubstr("machine code is needed ahead of time"));
+  unsetenv("HEDDLE_OPTIONS");
+  setenv("CC", "no_such_compiler -m64", 1);
+  EXPECT_THAT(refused(options), HasSubstr("there is no program 'no_such_compiler'"));
+  unsetenv("CC");
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ using bench::take;
 namespace driver = runtime::cuda;
 
 constexpr int kBurst = 100;
-constexpr int kBursts = 400;
+constexpr int kBursts = 1000;
 
 const auto copy = define_kernel(
     "copy(x, y, n, a)", [](Tensor<const float, 2> x, Tensor<float, 1> y, Int n, Float a) {
@@ -63,19 +63,19 @@ double nanoseconds(std::chrono::steady_clock::duration d) {
   return std::chrono::duration<double, std::nano>(d).count();
 }
 
-// Nanoseconds for each of `kBurst` calls, the median of the bursts.
+// Nanoseconds for each of the calls of a burst.
 template <class Launch, class Synchronize>
 double burst_time(Launch&& launch, Synchronize&& synchronize) {
-  std::vector<double> times;
-  for (int i = 0; i < kBursts; ++i) {
-    synchronize();
-    const auto start = std::chrono::steady_clock::now();
-    for (int j = 0; j < kBurst; ++j) launch();
-    times.push_back(nanoseconds(std::chrono::steady_clock::now() - start) / kBurst);
-  }
   synchronize();
-  std::nth_element(times.begin(), times.begin() + kBursts / 2, times.end());
-  return times[kBursts / 2];
+  const auto start = std::chrono::steady_clock::now();
+  for (int j = 0; j < kBurst; ++j) launch();
+  return nanoseconds(std::chrono::steady_clock::now() - start) / kBurst;
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
 }
 
 // The same kernel through the driver alone, as a program without Heddle would launch it.
@@ -146,28 +146,32 @@ class Pair {
     synchronize();
   }
 
-  // In turn, so that a drift of the host's clock meets both.
+  // A burst of each in turn, so that a drift of the host's clock meets both: medians of the bursts, and of the differences between
+  // one burst and the next.
   nlohmann::ordered_json measure() {
     heddle_();
     (*bare_)();
-    std::vector<double> bare, ours;
-    for (int i = 0; i < kRuns; ++i) {
-      bare.push_back(burst_time(*bare_, [this] { synchronize(); }));
-      ours.push_back(burst_time(heddle_, [this] { synchronize(); }));
+    std::vector<double> bare, ours, differences, ratios;
+    const auto wait = [this] { synchronize(); };
+    for (int i = 0; i < kBursts; ++i) {
+      // Which comes first changes, too.
+      const bool bare_first = i % 2 == 0;
+      const double first = bare_first ? burst_time(*bare_, wait) : burst_time(heddle_, wait);
+      const double second = bare_first ? burst_time(heddle_, wait) : burst_time(*bare_, wait);
+      bare.push_back(bare_first ? first : second);
+      ours.push_back(bare_first ? second : first);
+      differences.push_back(ours.back() - bare.back());
+      ratios.push_back(ours.back() / bare.back());
     }
-    std::sort(bare.begin(), bare.end());
-    std::sort(ours.begin(), ours.end());
-    const double bare_ns = bare[kRuns / 2], ours_ns = ours[kRuns / 2];
-    return {{"bare_cuLaunchKernelEx_ns", bare_ns},
-            {"heddle_launch_ns", ours_ns},
-            {"heddle_above_bare_ns", ours_ns - bare_ns},
-            {"of_bare", ours_ns / bare_ns},
-            {"bare_runs_ns", bare},
-            {"heddle_runs_ns", ours}};
+    synchronize();
+    return {{"bare_cuLaunchKernelEx_ns", median(bare)},
+            {"heddle_launch_ns", median(ours)},
+            {"heddle_above_bare_ns", median(differences)},
+            {"of_bare", median(ratios)},
+            {"bursts", kBursts}};
   }
 
  private:
-  static constexpr int kRuns = 5;
   void synchronize() { check(stream_.synchronize()); }
 
   const Stream& stream_;

@@ -132,6 +132,70 @@ TEST_F(ExportedPlans, RunTheNewestCodeThatTheDeviceTakes) {
   }
 }
 
+TEST_F(ExportedPlans, LoadCodeAnewWhereTheirDeviceWasReset) {
+  const ExportedLibrary library("built", sources_of({plan_of("sm_90", {launch_of("one")})}));
+  ASSERT_EQ(run(library, 0, 4096), 0) << library.error();
+  fake_->renew_contexts();
+  ASSERT_EQ(run(library, 0, 4096), 0) << library.error();
+  EXPECT_EQ(modules_loaded(), 2) << "the context's address is the same";
+}
+
+TEST_F(ExportedPlans, WantAContextWhereNobodyHasInitialisedTheDriver) {
+  const ExportedLibrary library("built", sources_of({plan_of("sm_90", {byte_of(1)})}));
+  fake_->fail("cuCtxGetCurrent", 3);
+  EXPECT_EQ(run(library, 0, 4096), -4);
+  EXPECT_THAT(library.error(), HasSubstr("no CUDA context is current"));
+}
+
+TEST_F(ExportedPlans, RunNoCodeThatTakesMoreSharedMemoryThanTheDeviceHas) {
+  RecordedLaunch large = launch_of("large");
+  large.shape.shared_bytes = 160000;
+  const ExportedLibrary library("built",
+                                sources_of({plan_of("sm_80", {byte_of(80), std::move(large)})}));
+  const auto run_on = [&](int minor, int shared_bytes) {
+    set_capability(8, minor);
+    fake_->set_device_attribute(DeviceAttribute::kMaxSharedMemoryPerBlockOptin, shared_bytes);
+    return run(library, 0, 4096);
+  };
+  EXPECT_EQ(run_on(0, 166912), 0) << library.error();
+  *bytes(4096) = 0;
+  EXPECT_EQ(run_on(6, 101376), -2);
+  EXPECT_THAT(library.error(),
+              HasSubstr("160000 bytes of shared memory for a block, and this GPU has 101376"));
+  EXPECT_EQ(*bytes(4096), 0) << "nothing was enqueued";
+}
+
+TEST_F(ExportedPlans, NeverTakeSharedMemoryFromAKernelThatMayHaveIt) {
+  std::vector<RecordedStep> steps;
+  for (const int64_t shared_bytes : {60000, 1000, 60000, 70000}) {
+    RecordedLaunch launch = launch_of("one");
+    launch.shape.shared_bytes = shared_bytes;
+    steps.emplace_back(std::move(launch));
+  }
+  const ExportedLibrary library("built", sources_of({plan_of("sm_90", std::move(steps))}));
+  for (int round = 0; round < 2; ++round) ASSERT_EQ(run(library, 0, 4096), 0) << library.error();
+  const std::vector<std::string> calls = fake_->calls();
+  EXPECT_EQ(std::count_if(
+                calls.begin(), calls.end(),
+                [](const std::string& call) { return call.rfind("cuFuncSetAttribute", 0) == 0; }),
+            2);
+}
+
+TEST_F(ExportedPlans, EnqueueNothingWhereCodeCannotBeLoaded) {
+  const ExportedLibrary library(
+      "built", sources_of({plan_of("sm_90", {byte_of(1), launch_of("one"), launch_of("other")})}));
+  fake_->fail("cuModuleLoadDataEx", 2, /*after=*/1);
+  EXPECT_EQ(run(library, 0, 4096), 2);
+  EXPECT_EQ(*bytes(4096), 0);
+  EXPECT_TRUE(fake_->launches().empty());
+  const int loaded = fake_->live().modules;
+  fake_->reset();
+  enter(0);
+  fake_->fail("cuModuleGetFunction", 500);
+  EXPECT_EQ(run(library, 0, 4096), 500);
+  EXPECT_EQ(fake_->live().modules, loaded) << "a module without its kernel is unloaded";
+}
+
 TEST_F(ExportedPlans, LoadEachCodeOnceInAContext) {
   // Variants of a kernel have one name.
   const ExportedLibrary library(
@@ -231,6 +295,29 @@ TEST(Export, RefusesNamesThatAreNone) {
                 Fails(StatusCode::kInvalidArgument, "is no name for a function in C"));
   }
   EXPECT_THAT(export_calls("a", {}, {}), Fails(StatusCode::kInvalidArgument, "no plan is given"));
+}
+
+TEST(Export, RefusesPlansThatAreOfNoOneFunction) {
+  const auto refused = [](const std::vector<ExportedPlan>& plans,
+                          const std::vector<std::string>& sizes = {"n"}) {
+    const auto sources = export_calls("built", sizes, plans);
+    EXPECT_EQ(sources.status().code(), StatusCode::kInvalidArgument);
+    return std::string(sources.status().message());
+  };
+  const ExportedPlan plan = plan_of("sm_90", {byte_of(1)});
+  EXPECT_THAT(refused({}), HasSubstr("nothing to export"));
+  EXPECT_THAT(refused({plan}, {"n", "m"}), HasSubstr("does not say the size 'm'"));
+  for (const char* const name : {"stream", "workspace", "sizes", "n", "x"}) {
+    ExportedPlan other = plan;
+    other.call.tensors[1].name = name;
+    EXPECT_THAT(refused({other}), HasSubstr(std::string("would be called '") + name));
+  }
+  ExportedPlan other = plan;
+  other.call.tensors[1].name = "new";
+  EXPECT_THAT(refused({other}), HasSubstr("'new' is no name for a parameter"));
+  other = plan;
+  other.call.tensors[1].shape.dtype = ir::Scalar::kF32;
+  EXPECT_THAT(refused({plan, other}), HasSubstr("different tensors"));
 }
 
 }  // namespace
