@@ -170,6 +170,34 @@ TEST_F(LaunchMemoTest, AnotherKernelOfTheSameArgumentsIsAnother) {
   }
 }
 
+TEST_F(LaunchMemoTest, KernelsMeetInOnePlaceAndStayApart) {
+  // More kernels of either name than there are places.
+  constexpr int kKernels = 100;
+  using OfY = Kernel<Tensor<float, 1>>;
+  std::vector<OfY> kernels;
+  for (int i = 0; i < kKernels; ++i) {
+    kernels.push_back(define_kernel("scale(y)", [](Tensor<float, 1> y) { y(0) = 3.0f * y(0); }));
+  }
+  for (int i = 0; i < kKernels; ++i) {
+    kernels.push_back(define_kernel("twice(y)", [](Tensor<float, 1> y) { y(0) = 2.0f * y(0); }));
+  }
+  for (const OfY& kernel : kernels) {
+    ASSERT_THAT(kernel.launch(*stream_, kShape, y()), IsOk());
+    ASSERT_EQ(fake_->launches().back().kernel, kernel.source().name());
+  }
+}
+
+TEST_F(LaunchMemoTest, EachDeviceHasItsOwnCode) {
+  // Without buffers, whose device would be known.
+  const auto scale = define_kernel("scale(p)", [](Pointer<float> p) { p[0] = 3.0f; });
+  const Device other = Device::open("cuda:1").value();
+  for (const Device& device : {*device_, other}) {
+    ASSERT_THAT(scale.launch(device.default_stream(), kShape, reinterpret_cast<float*>(4096)),
+                IsOk());
+  }
+  EXPECT_EQ(fake_->live().modules, 2);
+}
+
 TEST_F(LaunchMemoTest, AGridOfTheKernelsOwnThatIsEmptyStaysEmpty) {
   const auto scale = define_kernel("scale(y)", [](Tensor<float, 1> y) {
     launch_grid(y.shape(0));
@@ -179,7 +207,9 @@ TEST_F(LaunchMemoTest, AGridOfTheKernelsOwnThatIsEmptyStaysEmpty) {
     ASSERT_THAT(scale.launch(*stream_, {.block = 32}, y(3)), IsOk());
     EXPECT_EQ(fake_->launches().back().config.grid_x, 3u);
     const size_t launched = fake_->launches().size();
-    ASSERT_THAT(scale.launch(*stream_, {.block = 32}, y(0)), IsOk());
+    for (int again = 0; again < 2; ++again) {
+      ASSERT_THAT(scale.launch(*stream_, {.block = 32}, y(0)), IsOk());
+    }
     EXPECT_EQ(fake_->launches().size(), launched);
   }
 }

@@ -111,6 +111,18 @@ TEST_F(CudaGraphFaultsTest, MemoryOfAStreamIsNoPartOfItsCapture) {
   EXPECT_THAT(calls, Not(Contains(StartsWith("cuMemFreeAsync"))));
 }
 
+TEST_F(CudaGraphFaultsTest, ScratchMemoryThatIsKeptIsFreedWithItsBuffer) {
+  std::optional<Buffer> kept;
+  const auto work = [&](const Stream& s) -> Status {
+    kept = s.allocate(256).value();
+    return InternalError("given up");
+  };
+  EXPECT_FALSE(Graph::capture(*stream_, work).ok());
+  EXPECT_EQ(fake_->live().allocations, 1);
+  kept.reset();
+  EXPECT_EQ(fake_->live().allocations, 0);
+}
+
 TEST_F(CudaGraphFaultsTest, WhereMemoryRunsOutNobodyWaitsDuringACapture) {
   fake_->set_memory(4096);
   const auto too_much = [&] { return device_->allocate(1 << 20).status(); };
