@@ -227,6 +227,26 @@ TEST_F(ContractTest, OutsideAKernel) {
   expect_told(__LINE__ - 1);
 }
 
+TEST_F(ContractTest, ALaunchWithoutABlockGetsThatOfTheKernel) {
+  const Buffer x = zeros(64);
+  const auto of_64 = define_kernel("of_64(x)", [](Tensor<float, 1> y) {
+    require_block(8, 8);
+    y(thread_idx.y * 8 + thread_idx.x) = 2;
+  });
+  const auto of_any =
+      define_kernel("of_any(x)", [](Tensor<float, 1> y) { y(thread_idx.x) = Float(block_dim.x); });
+  for (int again = 0; again < 2; ++again) {
+    ASSERT_THAT(of_64.launch(stream_, {.grid = 1}, as_tensor<float>(x, {64})), IsOk());
+    EXPECT_THAT(x.download<float>(stream_).value(), testing::Each(2.0f));
+    ASSERT_THAT(of_any.launch(stream_, {}, as_tensor<float>(x, {64})), IsOk());
+    EXPECT_EQ(x.download<float>(stream_).value()[0], 1.0f) << "one thread";
+    ASSERT_THAT(of_any.launch(stream_, {.block = 64}, as_tensor<float>(x, {64})), IsOk());
+    EXPECT_THAT(x.download<float>(stream_).value(), testing::Each(64.0f));
+  }
+  EXPECT_THAT(of_64.launch(stream_, {.block = 64}, as_tensor<float>(x, {64})),
+              Fails(kInvalid, "written for blocks of 8x8x1"));
+}
+
 TEST_F(ContractTest, TheBlocksOfAMultiprocessor) {
   const Buffer x = zeros(1);
   const auto launch = [&]([[maybe_unused]] auto ask) {
