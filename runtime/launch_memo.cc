@@ -5,8 +5,8 @@
 namespace heddle::runtime {
 namespace {
 
-// What other threads' memos must not be asked for, and what ends with its thread: a plain pointer, which launches read, and its owner,
-// whose destructor makes the pointer null for launches of other objects that end after it.
+// The thread's memo: a plain pointer, which every launch reads, and its owner. Objects of the thread that end after the owner may
+// still launch, so its destructor clears the pointer and no other memo is made.
 thread_local LaunchMemo* of_this_thread = nullptr;
 thread_local bool ended = false;
 

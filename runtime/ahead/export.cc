@@ -136,12 +136,11 @@ class Writer {
     absl::StrAppend(
         &text, "   What is written shares no memory with another tensor.\n",
         "   The workspace is memory of the device's, at a multiple of 256 bytes, that no other "
-        "call "
-        "uses meanwhile; tensors do\n   not lie in it. A NULL stream is the device's default one. "
-        "Grids are for a GPU of ",
+        "call\n"
+        "   uses meanwhile; tensors do not lie in it. A NULL stream is the device's default one.\n"
+        "   Grids are for a GPU of ",
         plans_[0].call.multiprocessors,
-        " multiprocessors; on one\n   of fewer, clusters of 16 blocks may not fit. */\n",
-        prototype(),
+        " multiprocessors; on one of fewer, clusters of 16 blocks may not fit. */\n", prototype(),
         ";\n\n/* The bytes that the workspace has to have for these sizes; 0: none is needed. */\n",
         workspace_prototype(),
         ";\n\n/* Why the last call of this thread that failed did so. */\nconst char* ", name_,
