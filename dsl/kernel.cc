@@ -4,73 +4,18 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
+#include "heddle/dsl/kernel_declaration_internal.h"
 #include "heddle/dsl/trace/trace_internal.h"
 #include "heddle/ir/kernel_source.h"
-#include "heddle/ir/wording.h"
 
 namespace heddle::detail {
 namespace {
-
-// "row_sum(x, y)" -> the name and the parameters' names.
-struct Declaration {
-  std::string name;
-  std::vector<std::string> params;
-  bool names_all = true;  // "(x, ...)" leaves those behind x without
-  std::string mistake;
-};
-
-// What PTX, files and messages can carry.
-bool is_identifier(absl::string_view name) {
-  const auto is_letter = [](char c) { return absl::ascii_isalpha(c) || c == '_'; };
-  return !name.empty() && is_letter(name[0]) && std::all_of(name.begin(), name.end(), [&](char c) {
-    return is_letter(c) || absl::ascii_isdigit(c);
-  });
-}
-
-std::string find_mistake(const Declaration& declaration, absl::string_view text) {
-  if (text.find('(') != absl::string_view::npos && !absl::EndsWith(text, ")")) {
-    return absl::StrCat("the parameters' names in '", text, "' do not end with ')'");
-  }
-  if (!is_identifier(declaration.name)) {
-    return absl::StrCat("a kernel's name is an identifier, and '", declaration.name, "' is none");
-  }
-  for (auto param = declaration.params.begin(); param != declaration.params.end(); ++param) {
-    if (!is_identifier(*param)) {
-      return absl::StrCat("a parameter's name is an identifier, and '", *param, "' is none");
-    }
-    if (std::find(declaration.params.begin(), param, *param) != param) {
-      return absl::StrCat("two parameters are named '", *param, "'");
-    }
-  }
-  return "";
-}
-
-Declaration parse_declaration(absl::string_view text) {
-  Declaration declaration;
-  const size_t open = text.find('(');
-  declaration.name = std::string(absl::StripAsciiWhitespace(text.substr(0, open)));
-  if (open != absl::string_view::npos && absl::EndsWith(text, ")")) {
-    const absl::string_view inside = text.substr(open + 1, text.size() - open - 2);
-    if (!absl::StripAsciiWhitespace(inside).empty()) {
-      for (const absl::string_view param : absl::StrSplit(inside, ',')) {
-        declaration.params.emplace_back(absl::StripAsciiWhitespace(param));
-      }
-      if (declaration.params.back() == "...") {
-        declaration.names_all = false;
-        declaration.params.pop_back();
-      }
-    }
-  }
-  declaration.mistake = find_mistake(declaration, text);
-  return declaration;
-}
 
 ir::Type param_type(const ParamDecl& decl) {
   if (decl.rank < 0) return ir::Type::of(decl.scalar);
@@ -82,23 +27,25 @@ class LambdaSource final : public ir::KernelSource {
   LambdaSource(const char* declaration, absl::Span<const ParamDecl> params, KernelBody* body,
                SourceLoc loc)
       : body_(body), loc_(loc) {
-    Declaration parsed = parse_declaration(declaration == nullptr ? "" : declaration);
-    name_ = std::move(parsed.name);
-    mistake_ = std::move(parsed.mistake);
-    const bool fits = parsed.names_all
-                          ? parsed.params.empty() || parsed.params.size() == params.size()
-                          : parsed.params.size() <= params.size();
-    if (mistake_.empty() && !fits) {
-      mistake_ = absl::StrCat(
-          ir::counted(static_cast<int64_t>(parsed.params.size()), "parameter name"),
-          " for a lambda that takes ", params.size(), " (each member of a struct is one)");
-    }
     for (size_t i = 0; i < params.size(); ++i) {
-      const bool has_name = fits && i < parsed.params.size();
-      params_.push_back({.name = has_name ? parsed.params[i] : absl::StrCat("arg", i),
+      params_.push_back({.name = absl::StrCat("arg", i),
                          .type = param_type(params[i]),
                          .unbounded = params[i].unbounded});
     }
+    KernelDeclaration declared =
+        parse_kernel_declaration(declaration == nullptr ? "" : declaration);
+    name_ = std::move(declared.name);
+    mistake_ = std::move(declared.mistake);
+    if (mistake_.empty()) mistake_ = declare_params(declared, absl::MakeSpan(params_));
+    declaration_ = declaration == nullptr ? "" : declaration;
+  }
+
+  std::optional<Origin> origin() const override {
+    // Two lambdas have two types, and so two tables of virtual functions.
+    Origin origin{*reinterpret_cast<const void* const*>(body_.get()), declaration_};
+    Appender values(origin.values);
+    if (!body_->append_captures(values)) return std::nullopt;
+    return origin;
   }
 
   // What is wrong with the definition: each trace reports it.
@@ -125,6 +72,7 @@ class LambdaSource final : public ir::KernelSource {
       values.push_back(add_param(kernel, params_[i], specialization, i));
     }
     for (const ir::Guard& guard : specialization.facts) kernel.set_fact(guard.fact, guard.value);
+    fix_declared_extents(kernel);
     Trace trace(kernel, result.diagnostics);
     if (!mistake_.empty()) trace.report(loc_, mistake_, fix_);
     std::vector<Node> leaves;
@@ -153,12 +101,42 @@ class LambdaSource final : public ir::KernelSource {
     return value;
   }
 
+  // An extent that is declared as a number is known while tracing, but where the arguments have another: those a launch refuses
+  // (runtime/named_extents.h).
+  void fix_declared_extents(ir::Kernel& kernel) const {
+    for (size_t i = 0; i < params_.size(); ++i) {
+      for (size_t mode = 0; mode < params_[i].extents.size(); ++mode) {
+        const int64_t number = params_[i].extents[mode].number;
+        int64_t& extent = kernel.params()[i].extents[mode];
+        if (number == ir::kDynamic || extent != ir::kDynamic) continue;
+        const ir::Fact fact{ir::FactKind::kExtent, static_cast<uint16_t>(i),
+                            static_cast<uint8_t>(mode)};
+        const absl::Span<const ir::Guard> facts = kernel.facts();
+        const bool stated = std::any_of(facts.begin(), facts.end(),
+                                        [&](const ir::Guard& known) { return known.fact == fact; });
+        if (!stated || kernel.fact(fact) == number) extent = number;
+      }
+    }
+  }
+
+  class Appender final : public ByteSink {
+   public:
+    explicit Appender(std::string& to) : to_(to) {}
+    void add(const void* bytes, size_t count) override {
+      to_.append(static_cast<const char*>(bytes), count);
+    }
+
+   private:
+    std::string& to_;
+  };
+
+  std::string declaration_;  // as it was given
   std::string name_;
   std::vector<ir::ParamInfo> params_;
   std::string mistake_;  // in the definition; each trace reports it
   std::string fix_ =
-      "write define_kernel(\"name(x, y)\", ...), with a name for each parameter and each member of "
-      "a struct, or define_kernel(\"name\", ...)";
+      "write define_kernel(\"name(x[m, n], y)\", ...), with a name for each parameter and each "
+      "member of a struct, or define_kernel(\"name\", ...)";
   std::unique_ptr<KernelBody> body_;
   SourceLoc loc_;
 };

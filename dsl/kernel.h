@@ -252,11 +252,60 @@ struct ParamTraits {
       "plain structs of values");
 };
 
+// Takes bytes, one behind the other.
+class ByteSink {
+ public:
+  virtual void add(const void* bytes, size_t count) = 0;
+
+ protected:
+  ~ByteSink() = default;
+};
+
+template <class F>
+struct BytesOf {
+  unsigned char bytes[sizeof(F)];
+};
+// Whether no reference or pointer is in it: constants of such types are not made of bytes.
+template <class F>
+concept IsPlainValue = std::is_trivially_copyable_v<F> && requires {
+  typename std::bool_constant<(static_cast<void>(__builtin_bit_cast(F, BytesOf<F>{})), true)>;
+};
+
+// Gives the bytes that tell a value from others of its type, the same in any process. False where that is not known.
+template <class T>
+bool append_value(const T& value, ByteSink& sink) {
+  if constexpr (std::is_empty_v<T>) {
+    return true;
+  } else if constexpr (requires { value.append_to(sink); }) {
+    return value.append_to(sink);
+  } else if constexpr (requires { value.c_str() + value.size(); }) {
+    const size_t size = value.size();
+    sink.add(&size, sizeof(size));
+    sink.add(value.c_str(), size);
+    return true;
+  } else if constexpr (IsPlainValue<T>) {
+    T copy = value;
+#ifdef __clang__
+    if constexpr (!std::has_unique_object_representations_v<T> && !std::is_floating_point_v<T>) {
+      return false;  // bytes between its members may be anything
+    }
+#else
+    __builtin_clear_padding(&copy);
+#endif
+    sink.add(&copy, sizeof(copy));
+    return true;
+  } else {
+    return false;
+  }
+}
+
 // The lambda, erased.
 class KernelBody {
  public:
   virtual ~KernelBody() = default;
   virtual void run(const Node* leaves) const = 0;
+  // What it captures, as append_value() gives it.
+  virtual bool append_captures(ByteSink& sink) const = 0;
 };
 
 template <class F, class... P>
@@ -270,6 +319,7 @@ class TypedBody final : public KernelBody {
     const std::tuple<P...> params{ParamTraits<P>::make(take(ParamTraits<P>::kLeaves))...};
     std::apply(f_, params);
   }
+  bool append_captures(ByteSink& sink) const override { return append_value(f_, sink); }
 
  private:
   F f_;
@@ -285,16 +335,9 @@ void refuse_static(ir::KernelSource* source, const void* kernel);
 // What a lambda captures.
 enum class Captures : uint8_t { kNothing, kValues };
 
+// Whether no reference or pointer is in it. What copies itself in its own way (a vector, a Layout) is not looked into.
 template <class F>
-struct BytesOf {
-  unsigned char bytes[sizeof(F)];
-};
-// Whether no reference or pointer is in it: constants of such types are not made of bytes. What
-// copies itself in its own way (a vector, a Layout) is not looked into.
-template <class F>
-concept HoldsValues = !std::is_trivially_copyable_v<F> || requires {
-  typename std::bool_constant<(static_cast<void>(__builtin_bit_cast(F, BytesOf<F>{})), true)>;
-};
+concept HoldsValues = !std::is_trivially_copyable_v<F> || IsPlainValue<F>;
 
 }  // namespace detail
 

@@ -81,6 +81,37 @@ void check_family_value(const Value& value, int index, SourceLoc loc) {
   }
 }
 
+// What a kernel of a family runs: the family's lambda on the host's values and the kernel's parameters.
+template <class F, class Host, class Params>
+class FamilyCall;
+template <class F, class... H, class... P>
+class FamilyCall<F, std::tuple<H...>, std::tuple<P...>> {
+ public:
+  using Values = std::tuple<FamilyValue<H>...>;
+  FamilyCall(const F& f, const Values& values, SourceLoc loc) : f_(f), values_(values), loc_(loc) {}
+
+  void operator()(P... params) const {
+    std::apply(
+        [&](const FamilyValue<H>&... host) {
+          int index = 0;
+          (check_family_value(host, index++, loc_), ...);
+          f_(host.value()..., params...);
+        },
+        values_);
+  }
+  // The place is the lambda's, which captures nothing.
+  bool append_to(ByteSink& sink) const {
+    return std::apply(
+        [&](const FamilyValue<H>&... host) { return (append_value(host.value(), sink) && ...); },
+        values_);
+  }
+
+ private:
+  F f_;
+  Values values_;
+  SourceLoc loc_;
+};
+
 template <class F, class Host, class Params>
 class Family;
 
@@ -116,17 +147,9 @@ class Family<F, std::tuple<H...>, std::tuple<P...>> {
   static Variants::Variant* make(const void* family, const void* key) {
     const Family& self = *static_cast<const Family*>(family);
     const Key& values = *static_cast<const Key*>(key);
-    const auto call = [f = self.f_, values, loc = self.loc_](P... params) {
-      std::apply(
-          [&](const FamilyValue<H>&... host) {
-            int index = 0;
-            (check_family_value(host, index++, loc), ...);
-            f(host.value()..., params...);
-          },
-          values);
-    };
-    return new Member(values, make_kernel(self.variants_.name(), call, &decltype(call)::operator(),
-                                          Captures::kNothing, self.loc_));
+    using Call = FamilyCall<F, std::tuple<H...>, std::tuple<P...>>;
+    return new Member(values, make_kernel(self.variants_.name(), Call(self.f_, values, self.loc_),
+                                          &Call::operator(), Captures::kNothing, self.loc_));
   }
 
   const Variants variants_;
@@ -161,6 +184,9 @@ template <class T>
 struct Host : T {
   // From the struct.
   Host(const T& value) : T(value) {}  // NOLINT: it is one
+  bool append_to(detail::ByteSink& sink) const {
+    return detail::append_value(static_cast<const T&>(*this), sink);
+  }
   friend bool operator==(const Host& a, const Host& b) {
     return static_cast<const T&>(a) == static_cast<const T&>(b);
   }

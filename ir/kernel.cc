@@ -61,10 +61,15 @@ const PtxRule* Kernel::rule(int64_t id) const {
   return id < 0 || index >= rules_.size() ? nullptr : &rules_[index];
 }
 
-int64_t Kernel::fact(Fact fact) const {
+std::optional<int64_t> Kernel::fact_if_read(Fact fact) const {
   for (const Guard& guard : facts_read_) {
     if (guard.fact == fact) return guard.value;
   }
+  return std::nullopt;
+}
+
+int64_t Kernel::fact(Fact fact) const {
+  if (const auto known = fact_if_read(fact)) return *known;
   int64_t value = info(fact.kind).unknown;
   for (const Guard& guard : facts_) {
     if (guard.fact == fact) value = guard.value;

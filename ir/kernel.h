@@ -169,6 +169,8 @@ class Kernel {
 
   // The fact's value, remembered as read. A fact that nobody stated is unknown.
   int64_t fact(Fact fact) const;
+  // The value of a fact that was read: code relies on it already, so that using it costs no new guard.
+  std::optional<int64_t> fact_if_read(Fact fact) const;
   // States a fact: from the arguments at hand, or as the author's promise.
   void set_fact(Fact fact, int64_t value);
   // The facts that were stated, and those that were read with the value each had, in order of first

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,11 +16,19 @@
 
 namespace heddle::ir {
 
+// What an author declares of an extent: `a[m, 128]`.
+struct DeclaredExtent {
+  std::string name = {};      // extents of one name are equal; empty: it has none
+  int64_t number = kDynamic;  // the extent, where it is always the same
+  bool operator==(const DeclaredExtent&) const = default;
+};
+
 // A parameter as its author declared it.
 struct ParamInfo {
   std::string name;
   Type type;
-  bool unbounded = false;  // a raw pointer
+  bool unbounded = false;                    // a raw pointer
+  std::vector<DeclaredExtent> extents = {};  // one a mode; empty: nothing is declared
 };
 
 // What is known of the arguments and the launch when a kernel is traced.
@@ -28,6 +37,8 @@ struct Specialization {
     // Views: an extent or stride in elements, or kDynamic; empty means all are dynamic.
     absl::InlinedVector<int64_t, 4> extents;
     absl::InlinedVector<int64_t, 4> strides;
+    // Extents of one name are equal, whatever their parameters; "" is none, and no names at all are none.
+    std::vector<std::string> names = {};
   };
   Dim3 block{0, 0, 0};  // {0, 0, 0}: dynamic
   Dim3 cluster{1, 1, 1};
@@ -56,6 +67,14 @@ class KernelSource {
   virtual absl::Span<const ParamInfo> params() const = 0;
   // Runs the author's code once. Thread-safe.
   virtual TraceResult trace(const Specialization& specialization) const = 0;
+
+  // What the program follows from, beside the specialisation and what the author's code may read elsewhere: code, by an address that
+  // no other kernel has, in the image of a program or library; and values that it was given. nullopt: not known.
+  struct Origin {
+    const void* code = nullptr;
+    std::string values = {};
+  };
+  virtual std::optional<Origin> origin() const { return std::nullopt; }
 
   // What the runtime keeps with a kernel: its compiled variants. A kernel's identity is this
   // object.

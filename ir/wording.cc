@@ -4,6 +4,7 @@
 #include <numeric>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
 namespace heddle::ir {
@@ -56,6 +57,13 @@ std::string suggest(absl::string_view word, absl::Span<const absl::string_view> 
 
 std::string counted(int64_t count, absl::string_view noun) {
   return absl::StrCat(count, " ", noun, count == 1 ? "" : "s");
+}
+
+bool is_identifier(absl::string_view text) {
+  if (text.empty() || absl::ascii_isdigit(static_cast<unsigned char>(text[0]))) return false;
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_';
+  });
 }
 
 std::string to_string(const Dim3& extents) {

@@ -24,6 +24,9 @@ std::string suggest(absl::string_view word, absl::Span<const absl::string_view> 
 // A number with its noun, which takes an s unless the number is 1.
 std::string counted(int64_t count, absl::string_view noun);
 
+// A letter or _, and letters, digits and _ behind it: what PTX, C, files and messages can carry.
+bool is_identifier(absl::string_view text);
+
 std::string to_string(const Dim3& extents);
 
 }  // namespace heddle::ir

@@ -13,6 +13,7 @@
 #include "heddle/runtime/compile_option_text.h"
 #include "heddle/runtime/dump.h"
 #include "heddle/runtime/launch_limits.h"
+#include "heddle/runtime/named_extents.h"
 #include "heddle/runtime/specialize.h"
 #include "heddle/runtime/stopwatch_internal.h"
 
@@ -94,6 +95,7 @@ class Remedies {
 
 // Refuses what ptxas only notes: that it gave up the speed that wgmma is for.
 Status check_speed_of_wgmma(const Compilation& compilation) {
+  // Of a kernel that was recalled it was asked when it was compiled.
   if (!ir::has_op(compilation.optimized, ir::Opcode::kWgmma)) return OkStatus();
   std::string text;
   Remedies remedies;
@@ -116,7 +118,10 @@ Status check_speed_of_wgmma(const Compilation& compilation) {
                    "take the kernel as it is with CompileOptions{.allow_slow_wgmma = true}"));
 }
 
-Status assemble(Compilation& compilation, const CompileOptions& options) {
+}  // namespace
+
+Status assemble_ptx(Compilation& compilation) {
+  const CompileOptions& options = compilation.options;
   codegen::AssembleOptions assemble_options;
   assemble_options.arch = std::string(compilation.optimized.target->name);
   assemble_options.entries = {compilation.ptx.entry};
@@ -143,6 +148,8 @@ Status assemble(Compilation& compilation, const CompileOptions& options) {
   return options.allow_slow_wgmma ? OkStatus() : check_speed_of_wgmma(compilation);
 }
 
+namespace {
+
 void dump_stages(const Compilation& compilation, Dumps& dumps) {
   if (dumps.wanted("trace")) dumps.show("trace.ir", ir::print(compilation.traced, {.locs = true}));
   if (dumps.wanted("constants")) dumps.show("constants", list_constants(compilation.traced));
@@ -157,6 +164,12 @@ void dump_stages(const Compilation& compilation, Dumps& dumps) {
 std::string default_passes() {
   const char* const wanted = passes_of_environment();
   return wanted != nullptr ? std::string(wanted) : std::string(ir::kDefaultLevel);
+}
+
+void Compilation::prepare_launches() {
+  at_launch = ir::LaunchProgram(optimized, layout);
+  tensor_maps = ir::TensorMaps(optimized, layout);
+  if (!tensor_maps.empty()) places = layout.places();
 }
 
 std::string Compilation::describe() const {
@@ -184,6 +197,7 @@ ir::TraceResult trace_source(const ir::KernelSource& source,
   }
   ir::TraceResult traced = source.trace(specialization);
   if (traced.abandoned) return traced;
+  require_named_extents(traced.kernel, source.params(), specialization.arguments);
   ir::Diagnostics found = ir::verify(traced.kernel, ir::Stage::kTraced);
   std::move(found.begin(), found.end(), std::back_inserter(traced.diagnostics));
   return traced;
@@ -252,16 +266,14 @@ StatusOr<std::shared_ptr<const Compilation>> compile_source(
                              compilation->optimized.facts_read().end());
   compilation->layout = options.stage >= Stage::kPtx ? compilation->ptx.params
                                                      : ir::param_layout(compilation->optimized);
-  compilation->at_launch = ir::LaunchProgram(compilation->optimized, compilation->layout);
-  compilation->tensor_maps = ir::TensorMaps(compilation->optimized, compilation->layout);
-  if (!compilation->tensor_maps.empty()) compilation->places = compilation->layout.places();
+  compilation->prepare_launches();
   dump_stages(*compilation, dumps);
   if (const auto why = compilation->at_launch.refuses_all()) {
     return InvalidArgumentError(absl::StrCat(compilation->describe(), " can never launch: ", *why));
   }
 
   if (options.stage >= Stage::kCubin) {
-    const Status assembled = assemble(*compilation, options);
+    const Status assembled = assemble_ptx(*compilation);
     compilation->times.assemble = stopwatch.lap();
     if (!assembled.ok()) {
       if (partial != nullptr) *partial = compilation;

@@ -66,7 +66,11 @@ struct Compilation {
   codegen::PtxModule ptx;      // from Stage::kPtx on
   codegen::Assembly assembly;  // from Stage::kCubin on
   StageTimes times;
+  // Taken over from another process (recall/recall.h): it was not traced, and its IR is what the host computes.
+  bool recalled = false;
 
+  // Works out at_launch, tensor_maps and places from the optimised kernel and the layout.
+  void prepare_launches();
   // "kernel 'row_sum' (row_sum.cc:14)"
   std::string describe() const;
 };
@@ -88,6 +92,9 @@ ir::TraceResult trace_source(const ir::KernelSource& source,
 StatusOr<std::shared_ptr<const Compilation>> compile_source(
     const ir::KernelSource& source, ir::Specialization specialization,
     const CompileOptions& options, std::shared_ptr<const Compilation>* partial = nullptr);
+
+// Makes machine code of a compilation's PTX, as its options say. Errors: those of ptxas, as above.
+Status assemble_ptx(Compilation& compilation);
 
 }  // namespace heddle::runtime
 

@@ -24,6 +24,8 @@ class Dumps {
 
   // Whether a stage is asked for.
   bool wanted(absl::string_view stage) const;
+  // Whether any is.
+  bool any_wanted() const { return !stages_.empty(); }
   // Prints under a heading, or into <folder>/<kernel>.<arch>.<suffix>. Further compilations of that kernel for that target get
   // <kernel>.<arch>.1.<suffix> and so on, in their order. Of bytes (`binary`) stderr has the number. Thread-safe.
   void show(absl::string_view suffix, absl::string_view text, bool binary = false);

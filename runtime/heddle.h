@@ -9,6 +9,7 @@
 #include "heddle/dsl/dsl.h"
 #include "heddle/runtime/buffer.h"
 #include "heddle/runtime/device.h"
+#include "heddle/runtime/device_array.h"
 #include "heddle/runtime/dtype.h"
 #include "heddle/runtime/launch.h"
 #include "heddle/runtime/stream.h"

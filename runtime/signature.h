@@ -1,6 +1,6 @@
 // Signatures: what a kernel is compiled for, without arguments.
 //
-//   Signature signature = {tensor({kAny, 1024}).aligned(16), tensor({kAny}), scalar()};
+//   Signature signature = {tensor({sym("rows"), 1024}).aligned(16), tensor({sym("rows")}), scalar()};
 //   auto compiled = row_sum.compile(signature, CompileOptions{.block = {512, 1, 1}});
 //
 // Element types come from the kernel's own parameters. By default, tensors are row-major,
@@ -8,7 +8,10 @@
 // launch refuses arguments that differ, before anything runs.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
+#include <initializer_list>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -17,10 +20,23 @@ namespace heddle::runtime {
 // An extent or stride that the launch decides.
 inline constexpr int64_t kAny = INT64_MIN;
 
+// An extent of a signature: a number of elements, kAny, or sym("rows"): one that the launch decides, the same wherever the signature has
+// that name. A launch whose tensors differ in it is refused, and the code has one value for all of them.
+struct Extent {
+  int64_t number = kAny;
+  std::string name = {};
+
+  template <std::integral T>
+  Extent(T elements) : number(static_cast<int64_t>(elements)) {}  // NOLINT: converts
+  explicit Extent(std::string symbol) : name(std::move(symbol)) {}
+};
+inline Extent sym(std::string name) { return Extent(std::move(name)); }
+
 // What is known of an argument that a kernel is compiled for. Functions set a property and return
 // the object.
 struct ArgumentSpec {
   std::vector<int64_t> extents;        // elements, or kAny
+  std::vector<std::string> names;      // of extents: sym(); "" is none. Empty: none has one
   std::vector<int64_t> given_strides;  // elements, or kAny; empty: contiguous in `stride_order`
   std::vector<int> stride_order;       // 0 for the fastest mode; empty: row-major
   int64_t alignment = 1;               // bytes, a power of two; above 32 counts as 32
@@ -68,10 +84,18 @@ struct ArgumentSpec {
   }
 };
 
-// A tensor with these extents, in elements, or kAny.
+// A tensor with these extents, in elements: numbers, kAny, or sym("rows").
 inline ArgumentSpec tensor(std::vector<int64_t> extents) {
   ArgumentSpec spec;
   spec.extents = std::move(extents);
+  return spec;
+}
+inline ArgumentSpec tensor(std::initializer_list<Extent> extents) {
+  ArgumentSpec spec;
+  for (const Extent& extent : extents) {
+    spec.extents.push_back(extent.number);
+    spec.names.push_back(extent.name);
+  }
   return spec;
 }
 // A value, or a pointer, of which at most the alignment is given.
@@ -89,5 +113,6 @@ using runtime::kAny;
 using runtime::pointer;
 using runtime::scalar;
 using runtime::Signature;
+using runtime::sym;
 using runtime::tensor;
 }  // namespace heddle

@@ -62,10 +62,29 @@ Status check_rank(const ArgumentSpec& spec, size_t rank, absl::string_view what)
     return InvalidArgumentError(absl::StrCat("the stride order of ", what, " must number its ",
                                              ir::counted(rank, "mode"), " from 0 (the fastest)"));
   }
+  if (!spec.names.empty() && spec.names.size() != rank) {
+    return InvalidArgumentError(
+        absl::StrCat("the signature gives ", ir::counted(spec.names.size(), "name"),
+                     " to the extents of ", what, ", which has ", ir::counted(rank, "mode")));
+  }
   return OkStatus();
 }
 
 bool is_power_of_two(int64_t number) { return number > 0 && (number & (number - 1)) == 0; }
+
+// A name stands for what the launch decides, and is one that a message can show.
+Status check_names(const ArgumentSpec& spec, absl::string_view what) {
+  for (size_t mode = 0; mode < spec.names.size(); ++mode) {
+    const std::string& name = spec.names[mode];
+    if (name.empty() || (spec.extents[mode] == kAny && ir::is_identifier(name))) continue;
+    return InvalidArgumentError(absl::StrCat(
+        "the signature gives the extent of mode ", mode, " of ", what,
+        spec.extents[mode] == kAny ? absl::StrCat(" the name '", name, "'")
+                                   : absl::StrCat(" both a number and the name '", name, "'"),
+        "; fix: give it a number, or sym() of an identifier"));
+  }
+  return OkStatus();
+}
 
 // What no argument can be like. The rank is right by now.
 Status check_promises(const ArgumentSpec& spec, const ir::ParamInfo& param,
@@ -104,6 +123,7 @@ Status check_promises(const ArgumentSpec& spec, const ir::ParamInfo& param,
 Status check_spec(const ArgumentSpec& spec, const ir::ParamInfo& param, absl::string_view what) {
   const size_t rank = param.type.is_view() && !param.unbounded ? param.type.rank : 0;
   if (Status s = check_rank(spec, rank, what); !s.ok()) return s;
+  if (Status s = check_names(spec, what); !s.ok()) return s;
   return check_promises(spec, param, what);
 }
 
@@ -175,6 +195,7 @@ StatusOr<ir::Specialization> specialize(const ir::KernelSource& source, const Si
           spec.given_strides.empty() ? contiguous_strides(spec) : spec.given_strides;
       layout.extents.assign(spec.extents.begin(), spec.extents.end());
       layout.strides.assign(strides.begin(), strides.end());
+      layout.names = spec.names;
     }
   }
   specialization.target = &target;

@@ -19,14 +19,6 @@ namespace {
 
 using Operands = absl::InlinedVector<IntRange, 4>;
 
-// A fact that compiled code relies on already, so that using it costs no new guard.
-std::optional<int64_t> fact_if_read(const Kernel& kernel, Fact fact) {
-  for (const Guard& guard : kernel.facts_read()) {
-    if (guard.fact == fact) return guard.value;
-  }
-  return std::nullopt;
-}
-
 bool holds_integers(Type type) {
   return type.is_data() && (is_integer(type.scalar) || type.scalar == Scalar::kBool);
 }
@@ -191,7 +183,7 @@ class IntAnalysis::Ranges : public Solver<Ranges, IntRange> {
     if (const auto param = kernel().param_index(op.view())) {
       const auto dim = static_cast<uint8_t>(op.attr_or(AttrKey::kDim, 0));
       const Fact fits{FactKind::kExtentFits32, static_cast<uint16_t>(*param), dim};
-      if (facts_ == FactUse::kAsk && fact_if_read(kernel(), fits).value_or(0) == 1) {
+      if (facts_ == FactUse::kAsk && kernel().fact_if_read(fits).value_or(0) == 1) {
         range.max = std::min(range.max, type_range(Scalar::kI32).max);
       }
     }
@@ -204,7 +196,7 @@ class IntAnalysis::Ranges : public Solver<Ranges, IntRange> {
     if (!param || facts_ != FactUse::kAsk) return false;
     const auto dim = static_cast<uint8_t>(op.attr_or(AttrKey::kDim, 0));
     const Fact unit{FactKind::kUnitStride, static_cast<uint16_t>(*param), dim};
-    return fact_if_read(kernel(), unit) == 1;
+    return kernel().fact_if_read(unit) == 1;
   }
 
   FactUse facts_;

@@ -37,6 +37,11 @@ absl::Span<const Pass> builtin_passes() {
        .summary = "Turn variables into SSA values that loops and ifs carry",
        .run = promote_vars,
        .gives = {kNoVariables}},
+      // In front of what looks for known trips and for equal values.
+      {.name = "equal-extents",
+       .summary = "Take one extent for all that the launch compares",
+       .run = equal_extents,
+       .keeps = {Aliasing::kName}},
       {.name = "unroll",
        .summary = "Unroll short loops in full, and others where the program asks for it",
        .run = unroll,

@@ -9,6 +9,7 @@
 namespace heddle::ir {
 
 bool promote_vars(Kernel& kernel);           // promote_vars.cc
+bool equal_extents(Kernel& kernel);          // equal_extents.cc
 bool unroll(PassContext& context);           // unroll.cc
 bool fold(PassContext& context);             // fold.cc
 bool if_convert(Kernel& kernel);             // if_convert.cc

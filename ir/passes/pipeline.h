@@ -25,8 +25,9 @@ namespace heddle::ir {
 // asked. vectorize comes when equal offsets are one value, and leaves offsets behind that nobody
 // uses.
 inline constexpr absl::string_view kDefaultPipeline =
-    "promote-vars,unroll,fold,if-convert,narrow,reduce-strength,warp-index,dce,licm,cse,"
-    "widen-loops,unroll-loads,fold,vectorize,share-addresses,lower-division,dce,sink,early-loads,"
+    "promote-vars,equal-extents,unroll,fold,if-convert,narrow,reduce-strength,warp-index,dce,licm,"
+    "cse,widen-loops,unroll-loads,fold,vectorize,share-addresses,lower-division,dce,sink,early-"
+    "loads,"
     "contract,pack-arithmetic";
 
 // The level of that pipeline, with what a program has registered to run in it.
@@ -34,8 +35,9 @@ inline constexpr absl::string_view kDefaultLevel = "O3";
 
 // The same without `contract`: every result rounded as the kernel is written.
 inline constexpr absl::string_view kExactPipeline =
-    "promote-vars,unroll,fold,if-convert,narrow,reduce-strength,warp-index,dce,licm,cse,"
-    "widen-loops,unroll-loads,fold,vectorize,share-addresses,lower-division,dce,sink,early-loads,"
+    "promote-vars,equal-extents,unroll,fold,if-convert,narrow,reduce-strength,warp-index,dce,licm,"
+    "cse,widen-loops,unroll-loads,fold,vectorize,share-addresses,lower-division,dce,sink,early-"
+    "loads,"
     "pack-arithmetic";
 
 struct PassRun {

@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "heddle/ir/text/literal.h"
+#include "heddle/ir/wording.h"
 
 namespace heddle::ir {
 namespace {
@@ -17,13 +17,6 @@ constexpr size_t kColumns = 100;
 
 std::string in_quotes(absl::string_view text) {
   return absl::StrCat("\"", absl::Utf8SafeCEscape(text), "\"");
-}
-
-bool is_identifier(absl::string_view text) {
-  if (text.empty() || absl::ascii_isdigit(static_cast<unsigned char>(text[0]))) return false;
-  return std::all_of(text.begin(), text.end(), [](char c) {
-    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_';
-  });
 }
 
 std::string dim3_to_string(Dim3 d) { return absl::StrCat("(", d.x, ", ", d.y, ", ", d.z, ")"); }

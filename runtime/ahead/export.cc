@@ -5,10 +5,10 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "heddle/ir/wording.h"
 #include "heddle/runtime/ahead/exported_runtime_internal.h"
 #include "heddle/runtime/cuda/tensor_map_words.h"
 
@@ -59,12 +59,8 @@ constexpr absl::string_view kKeywords =
     "short signed sizeof static static_assert static_cast struct switch template this thread_local "
     "throw true try typedef "
     "typeid typename typeof union unsigned using virtual void volatile wchar_t while xor xor_eq ";
-bool is_identifier(absl::string_view name) {
-  if (name.empty() || absl::ascii_isdigit(name[0])) return false;
-  for (const char c : name) {
-    if (!absl::ascii_isalnum(c) && c != '_') return false;
-  }
-  return !absl::StrContains(kKeywords, absl::StrCat(" ", name, " "));
+bool is_name(absl::string_view name) {
+  return ir::is_identifier(name) && !absl::StrContains(kKeywords, absl::StrCat(" ", name, " "));
 }
 // What the exported functions call parameters and variables of their own.
 constexpr absl::string_view kTaken[] = {"stream", "workspace", "workspace_bytes", "tensors",
@@ -419,7 +415,7 @@ Status check_parameters(absl::Span<const std::string> sizes, const RecordedCall&
   std::vector<std::string> names(sizes.begin(), sizes.end());
   for (const RecordedTensor& tensor : call.tensors) names.push_back(tensor.name);
   for (auto name = names.begin(); name != names.end(); ++name) {
-    if (!is_identifier(*name) || absl::StartsWith(*name, kPrefix)) {
+    if (!is_name(*name) || absl::StartsWith(*name, kPrefix)) {
       return InvalidArgumentError(absl::StrCat(
           "'", *name,
           "' is no name for a parameter in C and C++; fix: let the operation call it otherwise"));
@@ -463,7 +459,7 @@ Status check_plans(absl::Span<const std::string> sizes, absl::Span<const Exporte
 }  // namespace
 
 Status check_exported_name(absl::string_view name) {
-  if (is_identifier(name) && !absl::StartsWith(name, kPrefix)) return OkStatus();
+  if (is_name(name) && !absl::StartsWith(name, kPrefix)) return OkStatus();
   return InvalidArgumentError(
       absl::StrCat("'", name,
                    "' is no name for a function in C; fix: letters, digits and _, no digit "

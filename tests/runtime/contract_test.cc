@@ -1,6 +1,7 @@
 // What a kernel asks of its launches, as kernel authors write it: by the text of the refusal. What of it the IR
 // alone decides is tests/filetests/launch/.
 #include "heddle/heddle.h"
+#include "heddle/ir/text/printer.h"
 #include "support/matchers.h"
 #include "support/private_interp_test.h"
 
@@ -199,6 +200,140 @@ TEST_F(ContractTest, ShapesOfTheLaunchByTheirAxes) {
   EXPECT_THAT(launch({2, 3, 4}, {6, 6, 7}), told("block_dim.x", 5, 6));
   EXPECT_THAT(launch({2, 3, 4}, {5, 7, 7}), told("block_dim.y", 6, 7));
   EXPECT_THAT(launch({2, 3, 4}, {5, 6, 8}), told("block_dim.z", 7, 8));
+}
+
+// --- Extents with names ---
+
+const auto scaled_product = define_kernel("scaled(a[m, k], b[k, 8], c[m, 8], n[?], m)",
+                                          [](Tensor<const float, 2> a, Tensor<const float, 2> b,
+                                             Tensor<float, 2> c, Tensor<float, 1> n, Int m) {
+                                            If(thread_idx.x == 0 && n.shape(0) < 100,
+                                               [&] { c(0, 0) = a(0, 0) * b(0, 0) + Float(m); });
+                                          });
+
+TEST_F(ContractTest, ExtentsOfOneNameAreEqual) {
+  const Buffer a = zeros(72), b = zeros(96), c = zeros(96), n = zeros(1);
+  const auto launch = [&](int64_t rows, int64_t inner, int64_t other, int64_t columns, int m) {
+    return scaled_product.launch(stream_, {.block = 32}, as_tensor<const float>(a, {rows, inner}),
+                                 as_tensor<const float>(b, {other, columns}),
+                                 as_tensor<float>(c, {8, columns}), as_tensor<float>(n, {1}), m);
+  };
+  EXPECT_THAT(launch(8, 9, 9, 8, 8), IsOk());
+  EXPECT_THAT(launch(8, 9, 8, 8, 8),
+              Fails(kInvalid, "kernel 'scaled' (",
+                    "cannot launch: its extent k is 9 in a.shape(1) and 8 in b.shape(0) (",
+                    "contract_test.cc:", "fix: pass arguments that agree in k"));
+  EXPECT_THAT(launch(7, 9, 9, 8, 7),
+              Fails(kInvalid, "its extent m is 7 in the argument m and 8 in c.shape(0)"));
+  EXPECT_THAT(launch(8, 9, 9, 8, 9),
+              Fails(kInvalid, "its extent m is 9 in the argument m and 8 in a.shape(0)"));
+  EXPECT_THAT(launch(8, 9, 9, 9, 8),
+              Fails(kInvalid, "cannot launch: b.shape(1) is 9, and the kernel is written for 8",
+                    "fix: pass a tensor with that extent, or declare the kernel's as '?'"));
+  EXPECT_THAT(launch(8, 9, 9, 8, 8), IsOk()) << "a refusal leaves nothing behind";
+}
+
+// What is declared is known: the trace has one extent of each name, and numbers.
+TEST_F(ContractTest, ADeclaredNumberIsKnownWhileTracing) {
+  int64_t known = 0;
+  const auto sum =
+      local_kernel("sum(x[?, 24], y[16])", [&](Tensor<const float, 2> x, Tensor<float, 1> y) {
+        known = x.fixed_shape(1);
+        y(thread_idx.x) = x(0, 0) + Float(x.shape(1)) + Float(y.shape(0));
+      });
+  const Buffer x = zeros(48), y = zeros(16);
+  ASSERT_THAT(sum.launch(stream_, {.block = 16}, as_tensor<const float>(x, {2, 24}),
+                         as_tensor<float>(y, {16})),
+              IsOk());
+  EXPECT_EQ(known, 24);
+  EXPECT_THAT(y.download<float>(stream_).value(), Each(40.0f));
+  EXPECT_THAT(sum.launch(stream_, {.block = 16}, as_tensor<const float>(x, {2, 23}),
+                         as_tensor<float>(y, {16})),
+              Fails(kInvalid, "x.shape(1) is 23, and the kernel is written for 24"));
+  // Without arguments, too.
+  const auto compiled = sum.compile(Signature{tensor({kAny, kAny}), tensor({kAny})},
+                                    CompileOptions{.block = {16, 1, 1}, .stage = Stage::kIr});
+  ASSERT_THAT(compiled, IsOk());
+  EXPECT_THAT(compiled->launch(stream_, {.block = 16}, as_tensor<const float>(x, {2, 24}),
+                               as_tensor<float>(y, {16})),
+              IsOk());
+  EXPECT_THAT(compiled->launch(stream_, {.block = 16}, as_tensor<const float>(x, {2, 24}),
+                               as_tensor<float>(y, {15})),
+              Fails(kInvalid,
+                    "has extent 15 in mode 0, and this variant was compiled for 16, which the "
+                    "kernel's declaration says; fix: pass a tensor with that extent"));
+  EXPECT_THAT(sum.compile(Signature{tensor({kAny, 23}), tensor({kAny})},
+                          CompileOptions{.stage = Stage::kIr}),
+              Fails(kInvalid, "x.shape(1) is 23, and the kernel is written for 24"));
+}
+
+TEST_F(ContractTest, ASignatureNamesExtents) {
+  const auto add = define_kernel(
+      "add(x, y, z)", [](Tensor<const float, 2> x, Tensor<const float, 2> y, Tensor<float, 1> z) {
+        const Int i = thread_idx.x;
+        If(i < x.shape(0) && i < y.shape(1) && i < z.shape(0), [&] { z(i) = x(i, 0) + y(0, i); });
+      });
+  const Signature tied = {tensor({sym("n"), 4}), tensor({kAny, sym("n")}), tensor({sym("n")})};
+  const auto compiled = add.compile(tied, CompileOptions{.block = {32, 1, 1}, .stage = Stage::kIr});
+  ASSERT_THAT(compiled, IsOk());
+  // One extent is left of three, beside those that the host compares.
+  const std::string text = ir::print(compiled->ir());
+  const auto tests = [](const std::string& of) {
+    int count = 0;
+    for (size_t at = 0; (at = of.find(" = lt ", at)) != std::string::npos; ++at) ++count;
+    return count;
+  };
+  EXPECT_EQ(tests(text), 1) << text;
+  EXPECT_EQ(tests(ir::print(compiled->trace())), 3);
+  const Buffer x = zeros(32), y = zeros(32), z = zeros(8);
+  const auto launch = [&](int64_t in_x, int64_t in_y, int64_t in_z) {
+    return compiled->launch(stream_, {.block = 32}, as_tensor<const float>(x, {in_x, 4}),
+                            as_tensor<const float>(y, {4, in_y}), as_tensor<float>(z, {in_z}));
+  };
+  EXPECT_THAT(launch(8, 8, 8), IsOk());
+  EXPECT_THAT(launch(8, 7, 8), Fails(kInvalid, "kernel 'add' (",
+                                     "its extent n is 8 in x.shape(0) and 7 in y.shape(1) (",
+                                     "fix: pass arguments that agree in n"));
+  EXPECT_THAT(launch(8, 8, 7), Fails(kInvalid, "n is 8 in x.shape(0) and 7 in z.shape(0)"));
+
+  ArgumentSpec both = tensor({sym("n")});
+  both.extents[0] = 8;
+  EXPECT_THAT(add.compile(Signature{tensor({kAny, kAny}), tensor({kAny, kAny}), both}),
+              Fails(kInvalid, "the extent of mode 0 of argument 2 ('z') of kernel 'add'",
+                    "both a number and the name 'n'; fix: give it a number, or sym()"));
+  EXPECT_THAT(
+      add.compile(Signature{tensor({kAny, kAny}), tensor({kAny, sym("1x")}), tensor({kAny})}),
+      Fails(kInvalid, "mode 1 of argument 1 ('y') of kernel 'add'", "the name '1x'; fix"));
+  both = tensor({kAny});
+  both.names = {"n", "m"};
+  EXPECT_THAT(add.compile(Signature{tensor({kAny, kAny}), tensor({kAny, kAny}), both}),
+              Fails(kInvalid, "the signature gives 2 names to the extents of argument 2 ('z')",
+                    "which has 1 mode"));
+}
+
+TEST_F(ContractTest, DeclarationsOfExtentsThatCannotBe) {
+  const auto told = [](const char* declaration) {
+    const auto kernel = define_kernel(
+        declaration, [](Tensor<float, 2> x, Float f, Int n) { x(0, 0) = f + Float(n); });
+    return std::string(kernel
+                           .compile(Signature{tensor({kAny, kAny}), scalar(), scalar()},
+                                    CompileOptions{.stage = Stage::kIr})
+                           .status()
+                           .message());
+  };
+  EXPECT_EQ(told("k(x[ n , 4 ], f, n)"), "");
+  EXPECT_EQ(told("k(x[?, rows], ...)"), "");
+  EXPECT_THAT(told("k(x[n], f, n)"), HasSubstr("'x' has 2 modes, and 1 extent in its declaration"));
+  EXPECT_THAT(told("k(x, f[n], n)"), HasSubstr("'f' has 0 modes, and 1 extent in its declaration"));
+  EXPECT_THAT(told("k(x[n, f], f, n)"),
+              HasSubstr("an extent is named 'f', and the parameter of that name is no integer"));
+  EXPECT_THAT(told("k(x[n, x], f, n)"), HasSubstr("an extent is named 'x', and the parameter"));
+  EXPECT_THAT(told("k(x[n, -1], f, n)"),
+              HasSubstr("'-1' in the extents of 'x' is neither a name, nor a number, nor '?'"));
+  EXPECT_THAT(told("k(x[n, 2k], f, n)"), HasSubstr("'2k' in the extents of 'x'"));
+  EXPECT_THAT(told("k(x[], f, n)"), HasSubstr("'' in the extents of 'x'"));
+  EXPECT_THAT(told("k(x[n, 4, f, n)"), HasSubstr("the extents of 'x' do not end with ']'"));
+  EXPECT_THAT(told("k(x]n, f, n)"), HasSubstr("a parameter's name is an identifier, and 'x]n'"));
 }
 
 // There is no kernel yet to tell it: the next one that this thread traces does.

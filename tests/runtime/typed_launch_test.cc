@@ -59,6 +59,43 @@ class TypedLaunchTest : public testing::Test {
   }
 };
 
+TEST_F(TypedLaunchTest, ArraysKnowTheirElementsAndExtents) {
+  const auto x = DeviceArray<float, 2>::upload(device_, {2, 3}, {1, 2, 3, 4, 5, 6}).value();
+  auto y = DeviceArray<float, 1>::allocate(device_, {2}).value();
+  EXPECT_EQ(x.size(), 6);
+  EXPECT_EQ(x.shape(0), 2);
+  EXPECT_EQ(x.shape(1), 3);
+  const auto last_of = define_kernel("last_of(x[rows, n], y[rows])",
+                                     [](Tensor<const float, 2> from, Tensor<float, 1> to) {
+                                       to(block_idx.x) = from(block_idx.x, from.shape(1) - 1);
+                                     });
+  ASSERT_THAT(last_of.launch(stream_, {.grid = 2, .block = 1}, x, y), IsOk());
+  EXPECT_THAT(y.download(stream_).value(), testing::ElementsAre(3.0f, 6.0f));
+  EXPECT_THAT(
+      y.copy_from_host(stream_, {1.0f, 2.0f, 3.0f}),
+      Fails(StatusCode::kInvalidArgument,
+            "an array of 2 has 2 elements, and 3 values were given; fix: give one for each"));
+  EXPECT_THAT(
+      (DeviceArray<float, 2>::upload(device_, {2, 3}, {1}).status()),
+      Fails(StatusCode::kInvalidArgument, "an array of 2x3 has 6 elements, and 1 value was given"));
+  EXPECT_THAT((DeviceArray<float, 2>::allocate(device_, {-1, 3}).status()),
+              Fails(StatusCode::kInvalidArgument, "an array of -1x3: extents are 0 or more"));
+  for (const int64_t huge : {int64_t{1} << 40, int64_t{1} << 30}) {
+    EXPECT_THAT(
+        (DeviceArray<double, 2>::allocate(device_, {huge, int64_t{1} << 32}).status()),
+        Fails(StatusCode::kInvalidArgument, "x4294967296 elements of 8 bytes has more bytes"));
+  }
+  auto moved = std::move(y);
+  EXPECT_THAT(last_of.launch(stream_, {.grid = 2, .block = 1}, x, y),
+              Fails(StatusCode::kInvalidArgument, "argument 1 ('y')", "is a null pointer"));
+  auto empty = DeviceArray<float, 2>::upload(device_, {0, 3}, {}).value();
+  EXPECT_TRUE(empty.download(stream_).value().empty());
+  // A kernel that writes takes no constant array, nor one of other elements or modes.
+  static_assert(!std::is_convertible_v<const DeviceArray<float, 1>&, TensorRef<float, 1>>);
+  static_assert(!std::is_convertible_v<DeviceArray<int, 1>&, TensorRef<float, 1>>);
+  static_assert(!std::is_convertible_v<DeviceArray<float, 1>&, TensorRef<float, 2>>);
+}
+
 TEST_F(TypedLaunchTest, ExtentsAreDynamicByDefault) {
   // One variant serves all three: what differs is no guard.
   EXPECT_THAT(sum_ones(1024, 1024), IsOk());

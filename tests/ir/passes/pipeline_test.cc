@@ -59,7 +59,7 @@ TEST(Pipeline, DefaultPipeline) {
   std::vector<std::string> names;
   for (const PassRun& run : report.passes) names.push_back(run.name);
   EXPECT_THAT(names,
-              ElementsAre("promote-vars", "unroll", "fold", "if-convert", "narrow",
+              ElementsAre("promote-vars", "equal-extents", "unroll", "fold", "if-convert", "narrow",
                           "reduce-strength", "warp-index", "dce", "licm", "cse", "widen-loops",
                           "unroll-loads", "fold", "vectorize", "share-addresses", "lower-division",
                           "dce", "sink", "early-loads", "contract", "pack-arithmetic"));
@@ -67,7 +67,7 @@ TEST(Pipeline, DefaultPipeline) {
   EXPECT_TRUE(report.passes[0].changed);
   EXPECT_EQ(report.passes[0].ops_before, 12);
   EXPECT_EQ(report.passes[0].ops_after, 8);
-  EXPECT_FALSE(report.passes[9].changed);
+  EXPECT_FALSE(report.passes[10].changed);
   EXPECT_GT(report.passes[0].microseconds, 0);
   // Nothing is left for another round.
   const std::string once = print(kernel);
@@ -138,7 +138,8 @@ TEST(Pipeline, RefusesByNameBeforeItRuns) {
             "unknown pass 'foldd' in pipeline 'promote-vars,foldd,dce'; did you mean 'fold'?");
   EXPECT_EQ(
       refusal("xyzzy"),
-      "unknown pass 'xyzzy' in pipeline 'xyzzy'; there are promote-vars, unroll, fold, "
+      "unknown pass 'xyzzy' in pipeline 'xyzzy'; there are promote-vars, equal-extents, unroll, "
+      "fold, "
       "if-convert, narrow, reduce-strength, warp-index, dce, licm, cse, widen-loops, unroll-loads, "
       "vectorize, "
       "share-addresses, lower-division, "
@@ -146,7 +147,8 @@ TEST(Pipeline, RefusesByNameBeforeItRuns) {
   EXPECT_THAT(refusal("O4,-licm"), HasSubstr("level O4 is none of O0, O1, O2, O3 in pipeline"));
   EXPECT_EQ(
       refusal("fold,,dce"),
-      "unknown pass '' in pipeline 'fold,,dce'; there are promote-vars, unroll, fold, "
+      "unknown pass '' in pipeline 'fold,,dce'; there are promote-vars, equal-extents, unroll, "
+      "fold, "
       "if-convert, narrow, reduce-strength, warp-index, dce, licm, cse, widen-loops, unroll-loads, "
       "vectorize, "
       "share-addresses, lower-division, "
@@ -299,11 +301,11 @@ TEST(Pipeline, LimitsAndStops) {
     EXPECT_TRUE(run_pipeline(kernel, kDefaultPipeline, with_report).ok());
     return report.passes.size();
   };
-  EXPECT_EQ(ran({}), 21u);
+  EXPECT_EQ(ran({}), 22u);
   EXPECT_EQ(ran({.pass_limit = 0}), 0u);
   EXPECT_EQ(ran({.pass_limit = 2}), 2u);
-  EXPECT_EQ(ran({.pass_limit = 100}), 21u);
-  EXPECT_EQ(ran({.stop_after = "dce"}), 8u);
+  EXPECT_EQ(ran({.pass_limit = 100}), 22u);
+  EXPECT_EQ(ran({.stop_after = "dce"}), 9u);
 }
 
 }  // namespace

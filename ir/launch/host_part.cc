@@ -1,0 +1,52 @@
+#include "heddle/ir/launch/host_part.h"
+
+#include <vector>
+
+namespace heddle::ir {
+namespace {
+
+constexpr Opcode kOfHost[] = {Opcode::kAtLaunch, Opcode::kRequire, Opcode::kLaunchGrid,
+                              Opcode::kTensorMap};
+
+class HostPart {
+ public:
+  explicit HostPart(const Kernel& kernel) : part_(kernel) {}
+
+  Kernel take() && {
+    part_.walk([&](OpId id) {
+      for (const Opcode opcode : kOfHost) {
+        if (part_.op(id).opcode == opcode) need(id);
+      }
+    });
+    std::vector<OpId> needed;
+    part_.walk([&](OpId id) {
+      if (needed_[id] != 0) needed.push_back(id);
+    });
+    for (const OpId id : needed) part_.unlink(id);
+    // Backwards: what is erased is not used any more.
+    std::vector<OpId> rest;
+    for (const OpId id : part_.ops(part_.body())) rest.push_back(id);
+    for (auto id = rest.rbegin(); id != rest.rend(); ++id) part_.erase(*id);
+    for (const OpId id : needed) part_.append(part_.body(), id);
+    return std::move(part_);
+  }
+
+ private:
+  void need(OpId id) {
+    if (needed_[id] != 0) return;
+    needed_.at(id) = 1;
+    for (const ValueId operand : part_.op(id).operands) {
+      const OpId def = part_.value(operand).def;
+      if (valid(def)) need(def);
+    }
+  }
+
+  Kernel part_;
+  IdMap<OpId, uint8_t> needed_{0};
+};
+
+}  // namespace
+
+Kernel host_part(const Kernel& kernel) { return HostPart(kernel).take(); }
+
+}  // namespace heddle::ir
