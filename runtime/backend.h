@@ -5,6 +5,7 @@
 // The layer that compiles kernels asks for the concrete backend and calls its own entry point.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -20,6 +21,7 @@ struct TensorMap;
 
 namespace heddle::runtime {
 
+struct CompileOptions;
 class WorkGraph;
 
 // An address in the memory of a device.
@@ -118,6 +120,12 @@ class Backend {
   virtual Status begin_capture(StreamHandle stream) = 0;
   virtual StatusOr<std::unique_ptr<WorkGraph>> end_capture(StreamHandle stream) = 0;
 
+  // How launches on this device compile kernels: Device::set_launch_options(). nullptr: nobody said.
+  std::shared_ptr<const CompileOptions> launch_options() const { return launch_options_.load(); }
+  void set_launch_options(std::shared_ptr<const CompileOptions> options) {
+    launch_options_.store(std::move(options));
+  }
+
   // Encodes a tensor map for the device's copy engine, in 128 bytes (ir/launch/tensor_map.h).
   virtual Status encode_tensor_map(const ir::TensorMap& map, std::byte* to) {
     (void)map, (void)to;
@@ -132,6 +140,7 @@ class Backend {
   const BackendKind kind_;
   const std::string name_;
   const DeviceInfo info_;
+  std::atomic<std::shared_ptr<const CompileOptions>> launch_options_;
 };
 
 }  // namespace heddle::runtime

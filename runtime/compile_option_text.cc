@@ -37,6 +37,8 @@ constexpr Word<codegen::Assembler> kAssemblers[] = {{"any", codegen::Assembler::
                                                     {"driver", codegen::Assembler::kDriver}};
 constexpr Word<DiskCaching> kCachings[] = {
     {"off", DiskCaching::kOff}, {"use", DiskCaching::kUse}, {"renew", DiskCaching::kRenew}};
+constexpr Word<Recall> kRecalls[] = {
+    {"off", Recall::kOff}, {"use", Recall::kUse}, {"check", Recall::kCheck}};
 
 // The rows of each kind of member.
 template <auto kMember, const auto& kWords>
@@ -117,6 +119,8 @@ constexpr std::array kRows = {
                                             "take kernels whose wgmmas ptxas has made slow"),
     word_row<&O::disk_cache, kCachings>("cache", "off|use|renew",
                                         "the user's cache of assembled kernels"),
+    word_row<&O::recall, kRecalls>("recall", "off|use|check",
+                                   "launches take what another process has compiled, untraced"),
     CompileOptionText{"keep", "STAGE,...", "show stages: trace, ir, ptx, cubin, constants or all",
                       &print_keep, &read_keep},
     text_row<&O::keep_dir>("keep-dir", "FOLDER", "for what is kept; unset: stderr"),

@@ -33,6 +33,15 @@ enum class DiskCaching : uint8_t {
   kRenew,  // keeps what is made, and takes nothing
 };
 
+// Whether a launch, or compile(), takes what another process has compiled for such arguments, without tracing the kernel
+// (recall/recall.h); its IR is not known then. That is right as long as the kernel's lambda computes from its captures and parameters alone: what else it reads while it is traced (a global
+// variable, the environment, a file) and a change in other libraries that it calls are not noticed.
+enum class Recall : uint8_t {
+  kOff,
+  kUse,
+  kCheck,  // the kernel is compiled all the same; a difference is said on stderr, and what was kept is replaced
+};
+
 // The passes that run where nothing else is asked for: those of the environment variable HEDDLE_PASSES, such as
 // "O3,-vectorize", or else the level O3.
 std::string default_passes();
@@ -66,6 +75,8 @@ struct CompileOptions {
   bool allow_slow_wgmma = false;
   // Where HEDDLE_CACHE is "off", it is off.
   DiskCaching disk_cache = DiskCaching::kUse;
+  // Needs the cache on disk.
+  Recall recall = Recall::kOff;
   // Stages to show, with commas between them: of trace, ir, ptx, cubin, constants, or all; and the folder for them, made where there
   // is none: <folder>/<kernel>.<arch>.ptx. Empty: stderr.
   std::string keep = {};
@@ -80,5 +91,6 @@ namespace heddle {
 using codegen::Assembler;
 using runtime::CompileOptions;
 using runtime::DiskCaching;
+using runtime::Recall;
 using runtime::Stage;
 }  // namespace heddle

@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "heddle/runtime/compile_options.h"
 #include "heddle/runtime/cuda/cuda_backend.h"
 #include "heddle/runtime/interp_backend.h"
 
@@ -79,6 +80,10 @@ StatusOr<Event> Device::create_event() const {
 
 void Device::set_max_instructions(int64_t count) const {
   if (InterpBackend* const backend = interp()) backend->set_max_instructions(count);
+}
+
+void Device::set_launch_options(const CompileOptions& options) const {
+  backend_->set_launch_options(std::make_shared<const CompileOptions>(options));
 }
 
 Status Device::set_completion(absl::string_view when) const {

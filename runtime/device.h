@@ -24,6 +24,7 @@
 
 namespace heddle::runtime {
 
+struct CompileOptions;
 class InterpBackend;
 namespace cuda {
 class CudaBackend;
@@ -71,6 +72,11 @@ class Device {
   // environment variable HEDDLE_INTERP_COMPLETION, or else late. kInvalidArgument for another text.
   // GPUs complete them when they do.
   Status set_completion(absl::string_view when) const;
+
+  // How launches on this device compile kernels from now on: all but the block, the cluster and the stage, which are the launch's.
+  // Kernels that were compiled for such arguments before stay as they are. HEDDLE_OPTIONS and HEDDLE_PASSES still count where the
+  // options leave their defaults. All handles of the device see it.
+  void set_launch_options(const CompileOptions& options) const;
 
   // Allocates device memory, which is uninitialised. 0 bytes are allowed. kResourceExhausted says
   // how much was requested and how much there is.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "heddle/ir/target.h"
+#include "heddle/runtime/recall/recall.h"
 #include "heddle/runtime/specialize.h"
 
 namespace heddle::runtime {
@@ -25,7 +26,7 @@ StatusOr<std::shared_ptr<const Compilation>> compile_for(const ir::KernelSource&
                                                          Arguments arguments) {
   std::shared_ptr<const Compilation> partial;
   StatusOr<std::shared_ptr<const Compilation>> compilation =
-      compile_source(source, specialize(source, arguments, target), options, &partial);
+      recall_or_compile(source, specialize(source, arguments, target), options, &partial);
   const StatusCode code = compilation.status().code();
   const bool ptxas_missing = code == StatusCode::kNotFound || code == StatusCode::kUnimplemented;
   // What is asked for is taken or refused.
@@ -82,7 +83,10 @@ StatusOr<const Executable*> KernelCache::find_or_compile(const ir::KernelSource&
                                                          Arguments arguments) {
   const std::lock_guard<std::mutex> lock(adding_);
   if (const Executable* found = find(backend.get(), shape, arguments)) return found;
-  CompileOptions options = Executable::options_for(*backend, {});
+  CompileOptions options;
+  if (const auto asked = backend->launch_options()) options = *asked;
+  options.stage = Stage::kCubin;
+  options = Executable::options_for(*backend, options);
   options.block = shape.block_to_compile();
   options.cluster = shape.cluster;
   const StatusOr<const ir::Target*> target = target_of(options);

@@ -12,6 +12,7 @@
 #include "heddle/runtime/kernel_cache.h"
 #include "heddle/runtime/launch_memo.h"
 #include "heddle/runtime/operation/dry_run.h"
+#include "heddle/runtime/recall/recall.h"
 #include "heddle/runtime/specialize.h"
 
 namespace heddle::runtime {
@@ -23,11 +24,14 @@ Status check_fixed(const Compilation& compilation, Arguments arguments) {
     const ir::Param& param = compilation.optimized.params()[i];
     if (compilation.params[i].unbounded) continue;
     const int rank = static_cast<int>(param.extents.size());
+    const std::vector<ir::DeclaredExtent>& declared = compilation.params[i].extents;
     const auto differs = [&](const char* what, int dim, int64_t fixed, int64_t given) {
+      const bool by_author = !declared.empty() && declared[dim].number == fixed;
       return InvalidArgumentError(absl::StrCat(
           describe_argument(compilation.params, i), " of ", compilation.describe(), " has ", what,
           " ", given, " in mode ", dim, ", and this variant was compiled for ", fixed,
-          "; fix: compile it with kAny there, or let launch() choose the variant"));
+          by_author ? ", which the kernel's declaration says; fix: pass a tensor with that extent"
+                    : "; fix: compile it with kAny there, or let launch() choose the variant"));
     };
     // Extents first: they are what the caller chose, and strides follow from them.
     for (int dim = 0; dim < rank; ++dim) {
@@ -154,7 +158,7 @@ StatusOr<CompiledKernel> compile(const ir::KernelSource& source, const Signature
   StatusOr<ir::Specialization> specialization = specialize(source, signature, **target);
   if (!specialization.ok()) return specialization.status();
   StatusOr<std::shared_ptr<const Compilation>> compilation =
-      compile_source(source, *std::move(specialization), options);
+      recall_or_compile(source, *specialization, options);
   if (!compilation.ok()) return compilation.status();
   return CompiledKernel(*std::move(compilation));
 }

@@ -27,7 +27,7 @@ TEST(CompileOptionText, EveryOptionIsReadAndPrinted) {
       "--gpu-arch=sm_80 --passes=O3,-licm --device-checks=on --assembler=ptxas --opt-level=1 "
       "--max-registers=64 --line-info=off --ptxas-flags=--fmad=false,--warn-on-spills "
       "--ptxas='/a folder/ptxas' --ptx-library=/lib.so --allow-slow-wgmma=on --cache=renew "
-      "--keep=ir,ptx --keep-dir=out";
+      "--recall=check --keep=ir,ptx --keep-dir=out";
   CompileOptions options;
   ASSERT_TRUE(read_compile_options(text, options).ok()) << read_compile_options(text, options);
   EXPECT_EQ(options.target, "sm_80");
@@ -42,6 +42,7 @@ TEST(CompileOptionText, EveryOptionIsReadAndPrinted) {
   EXPECT_EQ(options.ptx_library_path, "/lib.so");
   EXPECT_TRUE(options.allow_slow_wgmma);
   EXPECT_EQ(options.disk_cache, DiskCaching::kRenew);
+  EXPECT_EQ(options.recall, Recall::kCheck);
   EXPECT_EQ(options.keep, "ir,ptx");
   EXPECT_EQ(options.keep_dir, "out");
   EXPECT_EQ(print_compile_options(options), text);

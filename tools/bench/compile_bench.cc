@@ -1,6 +1,6 @@
 // What compiling costs: tracing, passes and PTX of row_sum (aim: 0.19 ms together) and tv_add (1 ms), and what lies
-// between PTX and a cubin besides ptxas itself (aim: 3 ms); and all of it in a second process, by the cache on disk (aim:
-// 0.3 ms).
+// between PTX and a cubin besides ptxas itself (aim: 3 ms); and all of it in a second process, by the cache on disk, traced or
+// recalled (aim: 0.3 ms).
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,7 +42,7 @@ CompiledKernel compile_tv_add(Stage stage) {
 }
 
 // Microseconds that a process of its own, which knows no kernel and no ptxas yet, takes to a cubin by the cache in `folder`.
-double by_disk_us(const std::string& folder) {
+double by_disk_us(const std::string& folder, Recall recall) {
   int ends[2];
   if (pipe(ends) != 0) std::exit(1);
   const pid_t child = fork();
@@ -50,7 +50,7 @@ double by_disk_us(const std::string& folder) {
     setenv("HEDDLE_CACHE", "", 1);
     setenv("HEDDLE_CACHE_DIR", folder.c_str(), 1);
     const auto begin = std::chrono::steady_clock::now();
-    (void)compile_row_sum({});
+    (void)compile_row_sum({.recall = recall});
     const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
     const double us = took.count();
     _exit(write(ends[1], &us, sizeof(us)) == sizeof(us) ? 0 : 1);
@@ -64,14 +64,22 @@ double by_disk_us(const std::string& folder) {
 }
 
 // First of all: children have what this process has found.
+template <Recall kRecall>
 void second_process(benchmark::State& state) {
   std::string folder = std::filesystem::temp_directory_path() / "heddle_bench_XXXXXX";
   if (mkdtemp(folder.data()) == nullptr) std::exit(1);
-  by_disk_us(folder);  // the first process
-  for (auto _ : state) state.SetIterationTime(by_disk_us(folder) * 1e-6);
+  by_disk_us(folder, kRecall);  // the first process
+  for (auto _ : state) state.SetIterationTime(by_disk_us(folder, kRecall) * 1e-6);
   std::filesystem::remove_all(folder);
 }
-BENCHMARK(second_process)->Unit(benchmark::kMicrosecond)->UseManualTime();
+BENCHMARK(second_process<Recall::kOff>)
+    ->Name("second_process")
+    ->Unit(benchmark::kMicrosecond)
+    ->UseManualTime();
+BENCHMARK(second_process<Recall::kUse>)
+    ->Name("second_process_recalled")
+    ->Unit(benchmark::kMicrosecond)
+    ->UseManualTime();
 
 template <CompiledKernel (*kCompile)(Stage)>
 void to_ptx(benchmark::State& state) {
