@@ -163,6 +163,9 @@ CLI::App* add_build(CLI::App& app, Options& options) {
   add_text(build, "-o,--out", o.folder, "FOLDER", "where files go; default: here");
   add_text(build, "--name", o.name, "NAME", "of the function and the files; default: the kernel's");
   build->add_flag("--no-library", o.no_library, "write sources alone");
+  build->add_flag("--tvm-ffi", o.tvm_ffi,
+                  "also NAME_tvm_ffi.c, and __tvm_ffi_NAME in the library: for torch, JAX and C++ "
+                  "by TVM-FFI");
   return build;
 }
 

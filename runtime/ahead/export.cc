@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "heddle/ir/wording.h"
+#include "heddle/runtime/ahead/export_tvm_ffi_internal.h"
 #include "heddle/runtime/ahead/exported_runtime_internal.h"
 #include "heddle/runtime/cuda/tensor_map_words.h"
 
@@ -468,11 +469,18 @@ Status check_exported_name(absl::string_view name) {
 }
 
 StatusOr<ExportedSources> export_calls(absl::string_view name, absl::Span<const std::string> sizes,
-                                       absl::Span<const ExportedPlan> plans) {
+                                       absl::Span<const ExportedPlan> plans,
+                                       const ExportOptions& options) {
   if (Status s = check_exported_name(name); !s.ok()) return s;
   if (Status s = check_plans(sizes, plans); !s.ok()) return s;
   Writer writer(name, sizes, plans);
-  return ExportedSources{writer.header(), writer.cpp_header(), writer.source()};
+  ExportedSources sources{writer.header(), writer.cpp_header(), writer.source(), ""};
+  if (options.tvm_ffi) {
+    StatusOr<std::string> source = tvm_ffi_source(name, sizes, plans);
+    if (!source.ok()) return source.status();
+    sources.tvm_ffi = *std::move(source);
+  }
+  return sources;
 }
 
 }  // namespace heddle::runtime

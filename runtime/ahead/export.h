@@ -32,15 +32,23 @@ struct ExportedSources {
   std::string header;      // for C: NAME.h
   std::string cpp_header;  // for C++: NAME.hpp, which includes it
   std::string source;      // NAME.c
+  std::string tvm_ffi;     // NAME_tvm_ffi.c, where it is asked for
+};
+
+// What is exported besides the function in C.
+struct ExportOptions {
+  bool tvm_ffi = false;  // the same function in the form of TVM-FFI: the symbol __tvm_ffi_NAME
 };
 
 // Whether a function and its files can have this name: kInvalidArgument where they cannot.
 Status check_exported_name(absl::string_view name);
 
 // Exports plans of one operation under one choice of settings; `sizes` are the named dimensions in the order of the function's
-// parameters. kInvalidArgument for names that C or C++ do not take, and for plans of different tensors.
+// parameters. kInvalidArgument for names that C or C++ do not take, and for plans of different tensors; with TVM-FFI, also where
+// the sizes do not follow from the shapes of the tensors.
 StatusOr<ExportedSources> export_calls(absl::string_view name, absl::Span<const std::string> sizes,
-                                       absl::Span<const ExportedPlan> plans);
+                                       absl::Span<const ExportedPlan> plans,
+                                       const ExportOptions& options = {});
 
 }  // namespace heddle::runtime
 
@@ -48,4 +56,5 @@ namespace heddle {
 using runtime::export_calls;
 using runtime::ExportedPlan;
 using runtime::ExportedSources;
+using runtime::ExportOptions;
 }  // namespace heddle

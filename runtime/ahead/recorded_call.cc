@@ -245,7 +245,7 @@ StatusOr<RecordedCall> record_call(const BoundCall& call, const DeviceInfo& info
     const int64_t bytes = elements * element_bytes;
     const DeviceAddress address =
         recorder->add_tensor({declared.name, value.shape, declared.is_read(), declared.is_written(),
-                              bytes, std::max<int>(element_bytes, alignment)});
+                              bytes, std::max<int>(element_bytes, alignment), declared.dimensions});
     arguments.push_back(tensor_argument(address, extents.data(), strides[i].data(),
                                         static_cast<int>(extents.size()),
                                         static_cast<int>(element_bytes), bytes));

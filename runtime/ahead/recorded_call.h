@@ -71,6 +71,8 @@ struct RecordedTensor {
   bool written = false;  // by the call
   int64_t bytes = 0;     // of all elements
   int alignment = 1;     // of its address, in bytes
+  // How its extents follow from the sizes, mode by mode; empty: they are what `shape` says.
+  std::vector<OperationArgument::Dimension> dimensions = {};
 };
 
 // The steps of a call, in order, and what they need. Tensors share no memory, but for those that are only read: host functions and

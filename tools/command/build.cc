@@ -112,16 +112,17 @@ StatusOr<std::vector<std::string>> c_compiler() {
   return std::vector<std::string>();
 }
 
-Status compile_library(const std::vector<std::string>& compiler, const std::string& source,
-                       const std::string& library) {
+Status compile_library(const std::vector<std::string>& compiler,
+                       const std::vector<std::string>& sources, const std::string& library) {
   codegen::Command command;
   command.program = compiler[0];
   command.arguments.assign(compiler.begin() + 1, compiler.end());
-  for (const std::string& argument :
-       {std::string("-std=c99"), std::string("-O2"), std::string("-fPIC"), std::string("-shared"),
-        std::string("-o"), library, source, std::string("-ldl"), std::string("-lpthread")}) {
-    command.arguments.push_back(argument);
-  }
+  const auto append = [&](const std::vector<std::string>& arguments) {
+    command.arguments.insert(command.arguments.end(), arguments.begin(), arguments.end());
+  };
+  append({"-std=c99", "-O2", "-fPIC", "-shared", "-o", library});
+  append(sources);
+  append({"-ldl", "-lpthread"});
   command.timeout = kCompilerTimeout;
   const StatusOr<codegen::Finished> run = codegen::run_command(command);
   if (!run.ok()) return run.status();
@@ -159,15 +160,17 @@ Exit build_kernel(const BuildOptions& options) {
   const StatusOr<std::vector<runtime::ExportedPlan>> plans =
       record(*kernel, shapes, targets, names);
   if (!plans.ok()) return failed(plans.status());
-  const StatusOr<runtime::ExportedSources> sources = runtime::export_calls(name, names, *plans);
+  const StatusOr<runtime::ExportedSources> sources =
+      runtime::export_calls(name, names, *plans, {.tvm_ffi = options.tvm_ffi});
   if (!sources.ok()) return misused(sources.status());
 
   std::error_code error;
   fs::create_directories(options.folder, error);  // of what fails, writing the first file speaks
   const std::string stem = (fs::path(options.folder) / name).string();
-  const std::map<std::string, const std::string*> files = {{stem + ".h", &sources->header},
-                                                           {stem + ".hpp", &sources->cpp_header},
-                                                           {stem + ".c", &sources->source}};
+  std::map<std::string, const std::string*> files = {{stem + ".h", &sources->header},
+                                                     {stem + ".hpp", &sources->cpp_header},
+                                                     {stem + ".c", &sources->source}};
+  if (options.tvm_ffi) files[stem + "_tvm_ffi.c"] = &sources->tvm_ffi;
   for (const auto& [path, text] : files) {
     if (Status s = write_file(path, *text); !s.ok()) return misused(s);
     absl::PrintF("%s\n", path);
@@ -182,9 +185,11 @@ Exit build_kernel(const BuildOptions& options) {
   }
   const std::string library =
       (fs::path(options.folder) / absl::StrCat("lib", name, ".so")).string();
-  if (Status s = compile_library(*compiler, fs::absolute(stem + ".c").string(),
-                                 fs::absolute(library).string());
-      !s.ok()) {
+  std::vector<std::string> compiled;
+  for (const auto& [path, text] : files) {
+    if (fs::path(path).extension() == ".c") compiled.push_back(fs::absolute(path).string());
+  }
+  if (Status s = compile_library(*compiler, compiled, fs::absolute(library).string()); !s.ok()) {
     return failed(s);
   }
   absl::PrintF("%s\n", library);

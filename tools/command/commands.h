@@ -58,6 +58,7 @@ struct BuildOptions {
   std::string folder = ".";         // where files go
   std::string name;                 // of the function and the files; empty: the kernel's
   bool no_library = false;          // leave out the shared library
+  bool tvm_ffi = false;             // the function in the form of TVM-FFI, too
 };
 Exit build_kernel(const BuildOptions& options);
 

@@ -37,11 +37,21 @@ class ExportedLibrary {
     codegen::write_file(stem + ".hpp", sources.cpp_header);
     codegen::write_file(stem + ".c", sources.source);
     codegen::write_file(stem + ".cc", cpp);
+    std::vector<std::string> sources_of_c = {stem};
+    if (!sources.tvm_ffi.empty()) {
+      sources_of_c.push_back(stem + "_tvm_ffi");
+      codegen::write_file(sources_of_c.back() + ".c", sources.tvm_ffi);
+    }
     constexpr char kFlags[] = " -Wall -Wextra -Werror -O0 -fPIC ";
-    const std::string command = absl::StrCat(
-        "cc -std=c99", kFlags, "-Wno-unused-function -Wno-missing-field-initializers -c -o ", stem,
-        ".o ", stem, ".c && c++ -std=c++11", kFlags, "-shared -o ", library, " ", stem, ".cc ",
-        stem, ".o -ldl -lpthread");
+    std::string command, objects;
+    for (const std::string& source : sources_of_c) {
+      absl::StrAppend(&command, "cc -std=c99", kFlags,
+                      "-Wno-unused-function -Wno-missing-field-initializers -c -o ", source, ".o ",
+                      source, ".c && ");
+      absl::StrAppend(&objects, " ", source, ".o");
+    }
+    absl::StrAppend(&command, "c++ -std=c++11", kFlags, "-shared -o ", library, " ", stem, ".cc",
+                    objects, " -ldl -lpthread");
     EXPECT_EQ(std::system(command.c_str()), 0);  // NOLINT: a test's own command
     handle_ = dlopen(library.c_str(), RTLD_NOW);
     EXPECT_NE(handle_, nullptr) << dlerror();
@@ -64,6 +74,8 @@ class ExportedLibrary {
   int64_t workspace_bytes(const std::vector<uint64_t>& sizes) const {
     return call("_workspace_bytes", sizes);
   }
+  // A function or a variable of that name; nullptr where there is none.
+  void* symbol(const std::string& name) const { return dlsym(handle_, name.c_str()); }
   std::string error() const {
     return reinterpret_cast<const char* (*)()>(dlsym(handle_, (name_ + "_error").c_str()))();
   }
