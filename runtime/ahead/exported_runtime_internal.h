@@ -103,6 +103,7 @@ static struct {
   int (*module_unload)(void*);
   int (*module_get_function)(void**, void*, const char*);
   int (*func_set_attribute)(void*, int, int);
+  int (*thread_exchange_capture_mode)(int*);
   int (*launch_kernel_ex)(const struct heddle_config*, void*, void**, void**);
   int (*memset_d8_async)(unsigned long long, unsigned char, size_t, void*);
   int (*memset_d32_async)(unsigned long long, unsigned, size_t, void*);
@@ -143,6 +144,7 @@ static int heddle_find_driver(void) {
                    {"cuModuleUnload", &heddle_driver.module_unload},
                    {"cuModuleGetFunction", &heddle_driver.module_get_function},
                    {"cuFuncSetAttribute", &heddle_driver.func_set_attribute},
+                   {"cuThreadExchangeStreamCaptureMode", &heddle_driver.thread_exchange_capture_mode},
                    {"cuLaunchKernelEx", &heddle_driver.launch_kernel_ex},
                    {"cuMemsetD8Async", &heddle_driver.memset_d8_async},
                    {"cuMemsetD32Async", &heddle_driver.memset_d32_async},
@@ -176,7 +178,10 @@ static int heddle_driver_found;
 static int heddle_load_code(unsigned long long context, const struct heddle_code* code, struct heddle_loaded** loaded) {
   void *module, *function;
   struct heddle_loaded* one;
-  int result = heddle_driver.module_load_data(&module, code->bytes, 0, NULL, NULL);
+  int result, mode = 2; /* CU_STREAM_CAPTURE_MODE_RELAXED: a stream may be captured meanwhile, and nothing is enqueued here */
+  heddle_driver.thread_exchange_capture_mode(&mode);
+  result = heddle_driver.module_load_data(&module, code->bytes, 0, NULL, NULL);
+  heddle_driver.thread_exchange_capture_mode(&mode);
   if (result != 0) return heddle_driver_failed(result, "cuModuleLoadDataEx");
   result = heddle_driver.module_get_function(&function, module, code->entry);
   if (result != 0) {

@@ -11,6 +11,7 @@ namespace heddle::tools {
 namespace {
 
 using codegen::TempDir;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 // y = 1. The input names its sizes in another order than the output.
@@ -31,17 +32,18 @@ class BuildTest : public ::testing::Test {
  protected:
   void SetUp() override { HEDDLE_NEEDS_TOOL(kPtxas); }
 
-  // The contents of ones_like_turned.<ending>, built for these architectures.
+  // The contents of ones_like_turned<ending>, built for these architectures.
   std::string built(const std::string& ending, const std::string& targets) {
     BuildOptions options;
     options.choice.kernel = "ones_like_turned";
     options.targets = targets;
     options.folder = dir_.path();
     options.no_library = true;
+    options.tvm_ffi = ending == "_tvm_ffi.c";
     ::testing::internal::CaptureStdout();
     EXPECT_EQ(build_kernel(options), Exit::kDone);
     ::testing::internal::GetCapturedStdout();
-    return slurp(dir_.file("ones_like_turned." + ending));
+    return slurp(dir_.file("ones_like_turned" + ending));
   }
 
   const std::string& folder() const { return dir_.path(); }
@@ -60,14 +62,24 @@ int codes(const std::string& source) {
 
 TEST_F(BuildTest, SizesAreInTheOrderOfTheOutputsAndThenOfTheInputs) {
   EXPECT_THAT(
-      built("h", ""),
+      built(".h", ""),
       HasSubstr("int ones_like_turned(void* stream, const float* x, float* y, int64_t rows, "
                 "int64_t columns, void* workspace, size_t workspace_bytes);"));
 }
 
+TEST_F(BuildTest, TvmFfiTakesSizesOfTheShapes) {
+  EXPECT_THAT(built("_tvm_ffi.c", ""),
+              AllOf(HasSubstr("heddle_extents_0[] = {{1, 0}, {0, 0}};"),
+                    HasSubstr("{\"x\", {2, 32, 1}, 2, heddle_extents_0, \"[columns, rows]\"}"),
+                    HasSubstr("heddle_extents_1[] = {{0, 0}, {1, 0}};"),
+                    HasSubstr("{\"y\", {2, 32, 1}, 2, heddle_extents_1, \"[rows, columns]\"}"),
+                    HasSubstr("heddle_size_names[] = {\"rows\", \"columns\"}"),
+                    HasSubstr("int __tvm_ffi_ones_like_turned(void* self, ")));
+}
+
 TEST_F(BuildTest, EachArchitectureHasCodeOfItsOwn) {
-  EXPECT_EQ(codes(built("c", "sm_90a")), 1);
-  EXPECT_EQ(codes(built("c", "sm_80,sm_90a")), 2);
+  EXPECT_EQ(codes(built(".c", "sm_90a")), 1);
+  EXPECT_EQ(codes(built(".c", "sm_80,sm_90a")), 2);
 }
 
 TEST_F(BuildTest, RefusesWhatCannotBeBuilt) {

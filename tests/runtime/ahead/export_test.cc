@@ -140,6 +140,18 @@ TEST_F(ExportedPlans, LoadCodeAnewWhereTheirDeviceWasReset) {
   EXPECT_EQ(modules_loaded(), 2) << "the context's address is the same";
 }
 
+TEST_F(ExportedPlans, LoadCodeWhileAStreamIsCaptured) {
+  const ExportedLibrary library("built", sources_of({plan_of("sm_90", {launch_of("one")})}));
+  ASSERT_EQ(run(library, 0, 4096), 0) << library.error();
+  const std::vector<std::string> calls = fake_->calls();
+  const auto load = std::find_if(calls.begin(), calls.end(), [](const std::string& call) {
+    return call.rfind("cuModuleLoadDataEx", 0) == 0;
+  });
+  ASSERT_GT(calls.end() - load, 1);
+  EXPECT_EQ(load[-1], "cuThreadExchangeStreamCaptureMode 2");
+  EXPECT_EQ(load[1], "cuThreadExchangeStreamCaptureMode 0") << "as it was";
+}
+
 TEST_F(ExportedPlans, WantAContextWhereNobodyHasInitialisedTheDriver) {
   const ExportedLibrary library("built", sources_of({plan_of("sm_90", {byte_of(1)})}));
   fake_->fail("cuCtxGetCurrent", 3);
