@@ -389,7 +389,11 @@ TEST_F(ExportedTvmFfi, RefusesWhatIsNotAsItWasBuilt) {
        "rows=3"},
       {[](Arguments& a) { a.tensor(0).byte_offset = 4; },
        "ValueError: built: x lies at .*, and has to lie at a multiple of 16 bytes"},
-      {[](Arguments& a) { a.tensor(0).data = nullptr; }, "ValueError: built: x is NULL"},
+      {[](Arguments& a) {
+         a.tensor(0).data = nullptr;
+         a.tensor(0).byte_offset = 64;
+       },
+       "ValueError: built: x is NULL"},
       {[](Arguments& a) { a.tensor(2).data = a.tensor(0).data; },
        "ValueError: built: y shares memory with x, and the code is for tensors that do not"},
   };
@@ -458,7 +462,11 @@ TEST_F(ExportedTvmFfi, TakesAWorkspaceOrAllocatesOne) {
             }),
             "ValueError: built: argument 4, workspace, has 766 bytes, and 768 are needed: see "
             "built_workspace_bytes()");
-  EXPECT_THAT(refused([&](Arguments& a) { a.shapes[3] = {0}; }), HasSubstr("has 0 bytes"));
+  EXPECT_THAT(refused([&](Arguments& a) {
+                a.tensor(3).data = at(8193);
+                a.shapes[3] = {100};
+              }),
+              HasSubstr("has 100 bytes, and 768 are needed"));
   EXPECT_EQ(refused([](Arguments& a) { a.tensor(3).code = 0; }),
             "TypeError: built: argument 4, workspace, has elements of int8, and uint8 is expected");
   EXPECT_EQ(
