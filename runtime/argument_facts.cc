@@ -121,7 +121,7 @@ Status refuse_memory(absl::string_view kernel, absl::Span<const ir::ParamInfo> p
   if (memory.allocation.load() != arguments[index].allocation) {
     return InvalidArgumentError(
         absl::StrCat(what,
-                     " lies in a Buffer that was freed; fix: keep the Buffer alive until "
+                     " lies in memory that was freed; fix: keep its Buffer or DlpackTensor until "
                      "the launch is complete"));
   }
   const std::string& owner = memory.device.load()->name();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <initializer_list>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <string>
@@ -16,6 +17,7 @@
 #include "absl/strings/str_split.h"
 #include "heddle/ir/wording.h"
 #include "heddle/runtime/device.h"
+#include "heddle/runtime/interop/dlpack.h"
 #include "heddle/runtime/operation/bound_call.h"
 #include "heddle/runtime/operation/catalogue.h"
 #include "heddle/runtime/operation/compile_call.h"
@@ -36,7 +38,7 @@ using heddle::runtime::Operation;
 struct HeddleDevice {
   Device device;
   std::mutex mutex = {};
-  std::map<void*, Buffer> buffers = {};  // by address; guarded by the mutex
+  std::map<void*, std::shared_ptr<Buffer>> buffers = {};  // by address; guarded by the mutex
 };
 
 struct HeddleCall {
@@ -347,8 +349,9 @@ const char* heddle_allocate(HeddleDevice* device, size_t bytes, void** memory) {
     StatusOr<Buffer> buffer = device->device.allocate(std::max<size_t>(bytes, 1));
     if (!buffer.ok()) return buffer.status();
     void* const address = reinterpret_cast<void*>(buffer->address());
+    auto owned = std::make_shared<Buffer>(*std::move(buffer));
     const std::lock_guard lock(device->mutex);
-    device->buffers[address] = *std::move(buffer);
+    device->buffers[address] = std::move(owned);
     *memory = address;
     return OkStatus();
   });
@@ -356,12 +359,42 @@ const char* heddle_allocate(HeddleDevice* device, size_t bytes, void** memory) {
 
 void heddle_free(HeddleDevice* device, void* memory) {
   if (device == nullptr) return;
-  Buffer freed;  // behind the lock, for it may wait
+  std::shared_ptr<Buffer> freed;  // behind the lock, for it may wait
   const std::lock_guard lock(device->mutex);
   if (const auto found = device->buffers.find(memory); found != device->buffers.end()) {
     freed = std::move(found->second);
     device->buffers.erase(found);
   }
+}
+
+const char* heddle_to_dlpack(HeddleDevice* device, void* memory, const HeddleTensor* tensor,
+                             int versioned, void** managed) {
+  return answer([&]() -> Status {
+    if (Status s = check("heddle_to_dlpack", {device, memory, tensor, managed}); !s.ok()) return s;
+    StatusOr<heddle::TensorShape> shape = shape_of(*tensor);
+    if (!shape.ok()) return shape.status();
+    const heddle::DlpackLayout layout{.dtype = shape->dtype,
+                                      .extents = std::move(shape->extents),
+                                      .strides = {tensor->strides, tensor->strides + tensor->rank}};
+    std::shared_ptr<Buffer> buffer;
+    {
+      const std::lock_guard lock(device->mutex);
+      const auto found = device->buffers.find(memory);
+      if (found == device->buffers.end()) {
+        return InvalidArgumentError(
+            "heddle_to_dlpack() was given memory that does not start at what heddle_allocate() "
+            "gave, or "
+            "that was freed");
+      }
+      buffer = found->second;
+    }
+    const auto give = [&](const auto& made) {
+      if (made.ok()) *managed = *made;
+      return made.status();
+    };
+    return versioned != 0 ? give(heddle::to_dlpack(std::move(buffer), layout))
+                          : give(heddle::to_legacy_dlpack(std::move(buffer), layout));
+  });
 }
 
 const char* heddle_upload(HeddleDevice* device, void* to, const void* from, size_t bytes) {

@@ -87,6 +87,11 @@ const char* heddle_allocate(HeddleDevice* device, size_t bytes, void** memory);
 void heddle_free(HeddleDevice* device, void* memory);
 const char* heddle_upload(HeddleDevice* device, void* to, const void* from, size_t bytes);
 const char* heddle_download(HeddleDevice* device, void* to, const void* from, size_t bytes);
+// Gives a tensor to another library: a DLManagedTensorVersioned of DLPack, or where `versioned` is 0 a DLManagedTensor, whose deleter has to be
+// called once. `memory` is what heddle_allocate() gave; it lives until heddle_free() or heddle_close() and the deleters of all such tensors have been
+// called. Of an interpreter it is memory of the host, of which every byte must have been written. Work that writes it has to be waited for.
+const char* heddle_to_dlpack(HeddleDevice* device, void* memory, const HeddleTensor* tensor,
+                             int versioned, void** managed);
 // Waits for all streams of the device. An error may be that of an earlier launch.
 const char* heddle_synchronize(HeddleDevice* device);
 

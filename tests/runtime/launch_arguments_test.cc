@@ -111,7 +111,8 @@ TEST_F(LaunchArgumentsTest, MemoryThatWasFreed) {
     EXPECT_THAT(ones.launch(stream_, {.block = 256}, stale), IsOk());
   }
   constexpr char kFreed[] =
-      ") lies in a Buffer that was freed; fix: keep the Buffer alive until the launch is complete";
+      ") lies in memory that was freed; fix: keep its Buffer or DlpackTensor until the launch is "
+      "complete";
   EXPECT_THAT(ones.launch(stream_, {.block = 256}, stale), Fails(kInvalid, kFreed));
   // Also where another buffer has taken its place; moving one is not freeing it.
   Buffer next = zeros(4);

@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "../interop/dlpack_as_published.h"
+
 namespace {
 
 using testing::AllOf;
@@ -174,6 +176,30 @@ TEST_F(HeddleC, RefusesMemoryThatIsNotThere) {
   heddle_release(call);
 }
 
+TEST_F(HeddleC, GivesMemoryToOtherLibraries) {
+  void* const memory = upload({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+  void* managed = nullptr;
+  ASSERT_EQ(heddle_to_dlpack(device_, memory, &x_, 1, &managed), nullptr);
+  auto* const tensor = static_cast<DLManagedTensorVersioned*>(managed);
+  ASSERT_EQ(heddle_to_dlpack(device_, memory, &y_, 0, &managed), nullptr);
+  auto* const legacy = static_cast<DLManagedTensor*>(managed);
+  heddle_free(device_, memory);
+  EXPECT_EQ(tensor->version.major, 1u);
+  EXPECT_EQ(tensor->dl_tensor.ndim, 2);
+  EXPECT_EQ(tensor->dl_tensor.shape[1], 4);
+  tensor->deleter(tensor);
+  EXPECT_EQ(static_cast<const float*>(legacy->dl_tensor.data)[2], 2.0f) << "it has one owner left";
+  legacy->deleter(legacy);
+
+  EXPECT_THAT(heddle_to_dlpack(device_, memory, &x_, 1, &managed), HasSubstr("or that was freed"));
+  void* const small = upload({0, 1, 2});
+  EXPECT_THAT(heddle_to_dlpack(device_, small, &x_, 1, &managed),
+              HasSubstr("does not lie in a buffer of 12 bytes"));
+  const HeddleTensor odd = {"x", "f33", 2, extents_, strides_};
+  EXPECT_THAT(heddle_to_dlpack(device_, small, &odd, 1, &managed), HasSubstr("'f33'"));
+  EXPECT_EQ(managed, legacy) << "an error writes nothing";
+}
+
 TEST(HeddleCDevice, SaysWhyItCannotBeOpened) {
   HeddleDevice* device = nullptr;
   EXPECT_THAT(heddle_open("cuda:x", &device), HasSubstr("cuda:x"));
@@ -197,6 +223,7 @@ TEST_F(HeddleC, RefusesNothingInThePlaceOfAnArgument) {
   says(heddle_upload(device_, nullptr, &x, 4), "heddle_upload");
   says(heddle_download(device_, &x, nullptr, 4), "heddle_download");
   says(heddle_synchronize(nullptr), "heddle_synchronize");
+  says(heddle_to_dlpack(device_, &x, &x_, 1, nullptr), "heddle_to_dlpack");
   heddle_free(nullptr, nullptr);
   EXPECT_THAT(heddle_tensors("row_sum", nullptr, 1, nullptr, 0, &json), StrEq("settings is NULL"));
   HeddleCall* call = nullptr;

@@ -1,4 +1,4 @@
-"""Heddle's GPU kernels on the tensors of torch, CuPy and NumPy.
+"""Heddle's GPU kernels on the tensors of torch, CuPy, NumPy, JAX and whatever else speaks DLPack.
 
     import heddle
     y = heddle.softmax(x)                          # x: a CUDA tensor of torch; on torch's current stream
@@ -8,15 +8,17 @@
 
 Every operation that `heddle list` names is a function here: its inputs by position or by name, its settings by name. Element types are
 those of the inputs. What it writes is allocated as the inputs are, and returned, unless it is given by name. Matrices are rows by columns:
-of a tensor with more modes the leading ones are rows. Arrays on the host (NumPy's, or anything with a buffer) run in the interpreter, which
-checks every access. heddle.torch has the operations as torch's own, with gradients and for torch.compile.
+of a tensor with more modes the leading ones are rows. Arrays on the host (NumPy's, JAX's, anything with a buffer) run in the interpreter, which
+checks every access. Arrays with __dlpack__ come from any library, and results go back to it (heddle/dlpack.py): a call on such arrays of a GPU
+waits until it is complete. heddle.torch has the operations as torch's own, with gradients and for torch.compile.
 
 A call is compiled when it is first made for some shapes, strides and settings. Errors are HeddleError.
 """
+from heddle.dlpack import Array
 from heddle.library import HeddleError, Library, shared
 from heddle.operation import Operation, operation, operations
 
-__all__ = ["HeddleError", "Library", "Operation", "operation", "operations", "shared"]
+__all__ = ["Array", "HeddleError", "Library", "Operation", "operation", "operations", "shared"]
 
 
 def __getattr__(name):

@@ -1,7 +1,8 @@
 """What the tensors of each framework have in common: element types, shapes, addresses, streams; and how one is made.
 
 A kind of arrays has: has(x), whether x is of it; describe(x) -> Described; empty(x, shape, dtype), an array beside x; reshaped(x, shape), a view or
-else a copy; stream(x), a number; and staged: whether memory of the device must be filled from it first, and read back."""
+else a copy; stream(x), a number; and staged: whether memory of the device must be filled from it first, and read back. dlpack.py has the kinds
+of arrays whose library is not known here."""
 import dataclasses
 import functools
 import struct
@@ -42,6 +43,21 @@ def row_major(extents):
 class Arrays:
     """What kinds share."""
     staged = False
+
+    def taken(self, x, stream):
+        """What the other functions are given in the place of x, for a call on this stream; None: the framework's current one."""
+        return x
+
+    def finish(self, x):
+        """Called when a call on such arrays was enqueued, or has failed."""
+
+    def given_back(self, x, result):
+        """What the caller gets in the place of a result, whose first input was x."""
+        return result
+
+    def offset(self, x):
+        """Where its first element is among the bytes that are copied, of a kind that is staged."""
+        return 0
 
     def short_calls(self):
         """A function of the launch's address that gives a _calls.Calls; None where there is no short way for such arrays."""
@@ -175,17 +191,28 @@ class HostArrays(Arrays):
 
 
 def kinds():
-    """Of the frameworks that the program has imported; it has arrays of no others."""
+    """Of the frameworks that the program has imported; it has arrays of no others. The first that has an array decides."""
+    from heddle import dlpack  # which needs this module
     found = []
     for name, kind in (("torch", TorchArrays), ("cupy", CupyArrays)):
         if name in sys.modules:
             found.append(_kind(kind, sys.modules[name]))
-    return [*found, _HOST]
+    return [*found, *dlpack.KINDS, _HOST]
 
 
 def kind_of(x):
     """The kind of an array, or None."""
+    if "numpy" in sys.modules and isinstance(x, sys.modules["numpy"].ndarray):
+        return _HOST
     return next((kind for kind in kinds() if kind.has(x)), None)
+
+
+def common_kind(arrays):
+    """A kind that all of them are of: that of the first, or else one that knows any of them by a protocol; or None."""
+    first = kind_of(arrays[0])
+    if all(kind_of(x) is first for x in arrays[1:]):
+        return first
+    return next((kind for kind in kinds() if all(kind.has(x) for x in arrays)), None)
 
 
 def _kind(kind, module):

@@ -41,6 +41,12 @@ def shared():
     raise HeddleError(f"libheddle.so was found at none of {', '.join(place for place in places if place)}; fix: set HEDDLE_LIBRARY to it")
 
 
+@functools.lru_cache(maxsize=None)
+def device(name):
+    """A device of the process, opened once."""
+    return shared().open(name)
+
+
 class Library:
     """The shared library. Errors are HeddleError."""
 
@@ -103,6 +109,13 @@ class Device:
         self.library.call("heddle_download", self.handle, data, ctypes.c_void_p(address), ctypes.c_size_t(size))
         return data.raw
 
+    def to_dlpack(self, tensor, versioned):
+        """The address of a managed tensor of DLPack, whose deleter must be called. `tensor` has dtype, shape, strides, and the address that allocate() gave."""
+        managed = ctypes.c_void_p()
+        self.library.call("heddle_to_dlpack", self.handle, ctypes.c_void_p(tensor.address),
+                          _described([("array", tensor.dtype, tensor.shape, tensor.strides)]), ctypes.c_int(versioned), ctypes.byref(managed))
+        return managed.value
+
     def synchronize(self):
         self.library.call("heddle_synchronize", self.handle)
 
@@ -134,15 +147,15 @@ class Call:
         if error := self._launch(self.handle, pointers, stream):
             raise HeddleError(error.decode())
 
-    def on_copies(self, views, writes):
-        """One launch on arrays of the host, by name, as views of their bytes; those named in `writes` are written."""
+    def on_copies(self, views, writes, offsets):
+        """One launch on arrays of the host, by name, as views of their bytes, and where in these they start; those named in `writes` are written."""
         memory = {name: self.device.allocate(view.nbytes) for name, view in views.items()}
         try:
             for name, view in views.items():
                 # What an operation writes alone it need not read: it finds what was there.
                 if view.nbytes:
                     self.device.upload(memory[name], bytes(view))
-            self.launch(self.pointers([memory[name] for name in self.names]))
+            self.launch(self.pointers([memory[name] + offsets[name] for name in self.names]))
             for name in writes:
                 if views[name].nbytes:
                     views[name].cast("B")[:] = self.device.download(memory[name], views[name].nbytes)

@@ -3,8 +3,8 @@ import functools
 import re
 import threading
 
-from heddle.arrays import kind_of
-from heddle.library import HeddleError, shared
+from heddle.arrays import common_kind, kind_of
+from heddle.library import HeddleError, device, shared
 
 # "y: inout f32[n] if beta!=0"
 DECLARATION = re.compile(r"(?P<name>\w+): (?:inout )?(?P<dtype>\w+)(?:\[(?P<modes>[^\]]*)\])?(?: if (?P<condition>.*))?")
@@ -58,11 +58,12 @@ class Operation:
     def _by_plan(self, arrays, named, stream):
         settings = {name: value for name, value in named.items() if name in self.settings}
         given = self._given(arrays, {name: value for name, value in named.items() if name not in settings})
+        if stream is not None and stream < 0:
+            raise HeddleError(f"{self.name}: {stream} is no stream; fix: give a CUstream as a number, or none")
+        kind, theirs = self._kind(given), next(iter(given.values()))
+        given = {name: self._about(name, kind.taken, x, stream) for name, x in given.items()}
         whole = dict(given)
         first = next(iter(given.values()))
-        kind = kind_of(first)
-        if kind is None:
-            raise HeddleError(f"{self.name}: {type(first).__name__} is no array that Heddle knows; fix: a CUDA tensor of torch or CuPy, or an array on the host")
         leading = self._flatten(kind, given)
         described = {name: kind.describe(x) for name, x in given.items()}
         settings = {name: _text(value) for name, value in settings.items()}
@@ -74,18 +75,26 @@ class Operation:
         if any(name in plan.writes for name in copied):
             raise HeddleError(f"{self.name}: '{next(name for name in copied if name in plan.writes)}' is written, and its leading modes are no rows of one matrix; "
                               "fix: give a tensor whose leading modes are contiguous, or none")
+        for name in plan.writes.intersection(given):
+            if getattr(given[name], "read_only", False):
+                raise HeddleError(f"{self.name}: '{name}' is written, and its library lets nobody write it; fix: give another array, or none")
         if copied and stream is not None:
             raise HeddleError(f"{self.name}: '{copied[0]}' must be copied first, which the framework does on its own stream; fix: give it contiguous, or no stream")
         made = {name: kind.empty(first, extents, dtype) for name, dtype, extents in plan.made}
         if kind.staged:
             everything = {**given, **made}
-            plan.call.on_copies({name: kind.view(everything[name]) for name in plan.order}, plan.writes)
+            plan.call.on_copies({name: kind.view(everything[name]) for name in plan.order}, plan.writes,
+                                {name: kind.offset(everything[name]) for name in plan.order})
         else:
             addresses = [described[name].address if name in described else kind.describe(made[name]).address for name in plan.order]
-            plan.call.launch(plan.call.pointers(addresses), kind.stream(first) if stream is None else stream)
+            try:
+                plan.call.launch(plan.call.pointers(addresses), kind.stream(first) if stream is None else stream)
+            finally:
+                kind.finish(first)
         results = tuple(self._unflatten(kind, plan.modes[name], made[name], leading) for name, *_ in plan.made)
         if stream is None and not copied:
             self._remember(kind, arrays, named, plan, list(whole), results)
+        results = tuple(kind.given_back(theirs, result) for result in results)
         return results[0] if len(results) == 1 else results
 
     def _remember(self, kind, arrays, named, plan, names, results):
@@ -99,6 +108,25 @@ class Operation:
         order = [names.index(name) if name in names else ~made.index(name) for name in plan.order]
         self._short.add(arrays, named, plan.call.handle.value, plan.call, order, [kind.maker(result) for result in results],
                         kind.makers_here(results))
+
+    def _kind(self, given):
+        """The kind of all the arrays."""
+        kind = common_kind(list(given.values()))
+        if kind is not None:
+            return kind
+        for name, x in given.items():
+            if kind_of(x) is None:
+                raise HeddleError(f"{self.name}: {type(x).__name__} is no array that Heddle knows; fix: give '{name}' as a CUDA tensor of torch or CuPy, an array on "
+                                  "the host, or one that has __dlpack__")
+        raise HeddleError(f"{self.name}: its tensors have no kind in common: {', '.join(f'{name} is {type(x).__name__}' for name, x in given.items())}; "
+                          "fix: give all of them on the host, or all on a GPU, with __dlpack__")
+
+    def _about(self, name, function, *arguments):
+        """What a function of a kind gives, or what it says with the tensor's name."""
+        try:
+            return function(*arguments)
+        except HeddleError as error:
+            raise HeddleError(f"{self.name}: '{name}' is {error}") from None
 
     def _given(self, arrays, named):
         names = list(self.modes)
@@ -131,7 +159,7 @@ class Operation:
             rows = 1
             for extent in here:
                 rows *= extent
-            given[name] = kind.reshaped(x, (rows, *shape[len(here):]))
+            given[name] = self._about(name, kind.reshaped, x, (rows, *shape[len(here):]))
         return leading
 
     def _modes_of(self, name, settings):
@@ -192,12 +220,6 @@ def _text(value):
     if isinstance(value, float):
         return repr(float(value))
     return str(value)
-
-
-@functools.lru_cache(maxsize=None)
-def device(name):
-    """A device of the process, opened once."""
-    return shared().open(name)
 
 
 @functools.lru_cache(maxsize=None)

@@ -356,8 +356,8 @@ Result cuStreamQuery(DriverStream) {
   return fake().busy ? Result::kNotReady : Result::kSuccess;
 }
 
-Result cuStreamWaitEvent(DriverStream, DriverEvent event, unsigned) {
-  Call call("cuStreamWaitEvent", kContext);
+Result cuStreamWaitEvent(DriverStream stream, DriverEvent event, unsigned) {
+  Call call("cuStreamWaitEvent", kContext, text(reinterpret_cast<uintptr_t>(stream)));
   if (call.faulted()) return call.result();
   return fake().events.count(event) != 0 ? Result::kSuccess : kInvalidHandle;
 }
@@ -386,8 +386,8 @@ Result cuEventDestroy_v2(DriverEvent event) {
   return call.result();
 }
 
-Result cuEventRecord(DriverEvent event, DriverStream) {
-  Call call("cuEventRecord", kContext);
+Result cuEventRecord(DriverEvent event, DriverStream stream) {
+  Call call("cuEventRecord", kContext, text(reinterpret_cast<uintptr_t>(stream)));
   if (call.faulted()) return call.result();
   return fake().events.count(event) != 0 ? Result::kSuccess : kInvalidHandle;
 }
