@@ -47,15 +47,14 @@ Status check_within(const Buffer& buffer, const DlpackLayout& layout,
     return InvalidArgumentError(
         absl::StrCat(what, " is not aligned to its elements of ", ir::counted(bytes, "byte")));
   }
-  // As if the buffer lay at address 2^62, from which nothing within a buffer wraps.
+  // As if the buffer lay at address 2^62: what wraps ends below it.
   constexpr uint64_t kBase = uint64_t{1} << 62;
   Argument range{.bits = kBase + layout.byte_offset,
                  .extents = layout.extents.data(),
                  .strides = strides.data(),
                  .rank = static_cast<int>(strides.size())};
   measure_tensor(range, bytes);
-  if (layout.byte_offset > buffer.size_bytes() || range.begin < kBase ||
-      range.end > kBase + buffer.size_bytes()) {
+  if (range.begin < kBase || range.end > kBase + buffer.size_bytes()) {
     return OutOfRangeError(
         absl::StrCat(what, " does not lie in a buffer of ",
                      ir::counted(static_cast<int64_t>(buffer.size_bytes()), "byte")));

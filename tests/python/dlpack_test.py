@@ -152,7 +152,22 @@ class OnTheHost(unittest.TestCase):
             heddle.rms_norm(x, w)
 
     def test_no_elements(self):
-        self.assertEqual(heddle.relu(Theirs([0], [0, 3])).shape, (0, 3))
+        self.assertEqual(heddle.relu(Theirs([0], [0, 3], (5, 1))).shape, (0, 3))
+
+    def test_pinned_memory_is_the_hosts(self):
+        x = Plain([-1, 2], [2], device=(3, 0))
+        self.assertEqual(flat_of(heddle.relu(x)), [0, 2])
+        self.assertEqual(x.asked, [{"max_version": (1, 1)}])
+
+    def test_numpys_arrays_go_another_way(self):
+        class Array(bytearray):
+            def __dlpack__(self, **_):
+                raise AssertionError
+            __dlpack_device__ = __dlpack__
+        made = mock.Mock(side_effect=lambda shape, dtype: memoryview(bytearray(8)).cast(dtype, shape))
+        with mock.patch.dict(sys.modules, numpy=mock.Mock(ndarray=Array, empty=made)):
+            self.assertEqual(list(heddle.cast(Array(b"\1\2"), to="f32")), [1, 2])
+        made.assert_called_once()
 
 
 class Results(unittest.TestCase):
@@ -183,10 +198,24 @@ class Results(unittest.TestCase):
         self.assertLessEqual(len(heddle.dlpack._Issued.given), 2, "the one that is kept, and the last")
         heddle.dlpack._Issued.sweep()
         self.assertEqual([capsule for capsule, _ in heddle.dlpack._Issued.given], [kept])
+        managed = Versioned.from_address(pointer_of(kept, b"dltensor_versioned"))
+        kind, calls = type(managed.deleter), []
+        theirs = kind(ctypes.cast(managed.deleter, ctypes.c_void_p).value)
+        deleter = kind(lambda address: calls.append(address) or theirs(address))
+        managed.deleter = deleter
+        del kept
+        heddle.dlpack._Issued.sweep()
+        self.assertEqual(calls, [ctypes.addressof(managed)])
+
+    def test_copies(self):
+        for copy, flags in ((None, 0), (False, 0), (True, 2)):
+            capsule = self.y.__dlpack__(max_version=(1, 0), copy=copy)
+            managed = Versioned.from_address(pointer_of(capsule, b"dltensor_versioned"))
+            self.assertEqual((managed.flags, managed.tensor.data == self.y.address), (flags, not copy))
+            self.assertEqual(struct.unpack("2f", ctypes.string_at(managed.tensor.data, 8)), (0, 2))
 
     def test_what_it_does_not_do_is_refused(self):
-        for kind, text, asked in ((ValueError, "3 is no stream for an array on interp; fix: None", {"stream": 3}), (BufferError, "stays there", {"dl_device": (2, 0)}),
-                                  (BufferError, "makes no copies", {"copy": True})):
+        for kind, text, asked in ((ValueError, "3 is no stream for an array on interp; fix: None", {"stream": 3}), (BufferError, "stays there", {"dl_device": (2, 0)})):
             with self.assertRaisesRegex(kind, text):
                 self.y.__dlpack__(**asked)
         self.y.__dlpack__(dl_device=(1, 0), copy=False, stream=None)
@@ -209,6 +238,7 @@ class Mistakes(unittest.TestCase):
         self.says("'x' is an array of (5, 64, 1), DLPack's type code 5 of 64 bits and 1 lane, which is none of Heddle's types; fix: convert it to one of bool, i8",
                   lambda: heddle.relu(Plain(good, [1], dtype=(5, 64, 1))))
         self.says("type code 2 of 32 bits and 2 lanes", lambda: heddle.relu(Plain(good, [1], dtype=(2, 32, 2))))
+        self.says("type code 17 of 4 bits and 2 lanes", lambda: heddle.relu(Plain(good, [1], dtype=(17, 4, 2), flags=4)))
         self.says("version 2.0 of DLPack, of which Heddle reads version 1", lambda: heddle.relu(Plain(good, [2], version=(2, 0))))
         self.says("relu: 'x' is an array of extents [2, 2, 2] and strides [2, 4, 1], whose leading modes are no rows",
                   lambda: heddle.relu(Plain(range(8), [2, 2, 2], (2, 4, 1))))

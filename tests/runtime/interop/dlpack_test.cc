@@ -9,6 +9,7 @@
 #include "gtest/gtest.h"
 #include "heddle/heddle.h"
 #include "heddle/ir/kernel_source.h"
+#include "heddle/runtime/operation/dry_run.h"
 #include "heddle/runtime/operation/host_function.h"
 #include "runtime/cuda/fake_driver_test.h"
 #include "runtime/interop/dlpack_as_published.h"
@@ -27,6 +28,8 @@ struct Theirs {
   explicit Theirs(void* data, DLDevice device = {kDLCUDA, 0}) {
     tensor = {data, device, 2, {2, 32, 1}, extents, nullptr, 0};
   }
+  Theirs(const Theirs&) = delete;
+  Theirs& operator=(const Theirs&) = delete;
   // Managed; every deletion is counted.
   DLManagedTensorVersioned* versioned(uint64_t flags = 0, DLPackVersion version = {1, 1}) {
     return new DLManagedTensorVersioned{version, this,
@@ -168,6 +171,10 @@ TEST_F(DlpackTest, BytesThatNobodyWroteDoNotGoOut) {
   EXPECT_THAT(to_dlpack(std::move(fresh), matrix()),
               Fails(StatusCode::kFailedPrecondition, "nobody has written 24 of the 24 bytes",
                     "Buffer::fill()"));
+  DLManagedTensorVersioned* empty =
+      to_dlpack(device_.allocate(1).value(), {.dtype = DType::kF32, .extents = {0, 3}}).value();
+  EXPECT_EQ(empty->dl_tensor.data, nullptr);
+  empty->deleter(empty);
   ASSERT_THAT(fresh.fill(stream_, 0), IsOk());
   DLManagedTensorVersioned* out = to_dlpack(std::move(fresh), matrix()).value();
   out->deleter(out);
@@ -274,10 +281,20 @@ TEST_F(DlpackTest, EveryElementTypeGoesOutAndComesIn) {
   EXPECT_THAT(from_dlpack(device_, theirs.versioned(/*flags=*/4)), Fails(kInvalid, "whole bytes"));
 }
 
+TEST_F(DlpackTest, ADryRunHasNoMemory) {
+  const Device dry =
+      open_dry_run(InterpBackend::default_info(), [](const DryLaunch&) { return OkStatus(); });
+  Theirs theirs(pointer_to(0x7000), {kDLCUDAHost, 0});
+  EXPECT_THAT(borrow_dlpack(dry, &theirs.tensor), Fails(kInvalid, "kDLCUDAHost 0, which "));
+  EXPECT_THAT(to_dlpack(dry.allocate(24).value(), matrix()),
+              Fails(kInvalid, "has no memory to share"));
+}
+
 class DlpackOnGpuTest : public cuda::FakeDriverTest {
  protected:
   // What from_dlpack() and borrow_dlpack() say of it; each owned one is deleted once.
-  Status taken(Theirs theirs) {
+  Status taken(Theirs&& theirs) {
+    theirs.deletions = 0;
     const Device device = Device::open("cuda:0").value();
     const Status status = from_dlpack(device, theirs.versioned()).status();
     EXPECT_EQ(theirs.deletions, 1);
@@ -317,24 +334,23 @@ TEST_F(DlpackOnGpuTest, MemoryThatAGpuReaches) {
 }
 
 TEST_F(DlpackOnGpuTest, ShapesAndAddresses) {
-  Theirs theirs = good();
-  theirs.tensor.ndim = 6;
-  EXPECT_THAT(taken(theirs),
+  // One in which a member is another.
+  const auto with = [&](auto member, auto value) {
+    Theirs theirs = good();
+    theirs.tensor.*member = value;
+    return taken(std::move(theirs));
+  };
+  EXPECT_THAT(with(&DLTensor::ndim, 6),
               Fails(kInvalid, "has 6 modes, and Heddle's tensors have 5 at most; fix: reshape it"));
-  theirs.tensor.ndim = -1;
-  EXPECT_THAT(taken(theirs), Fails(kInvalid, "has -1 modes"));
-  theirs = good();
-  theirs.tensor.shape = nullptr;
-  EXPECT_THAT(taken(theirs), Fails(kInvalid, "its shape is null"));
-  const Theirs null(nullptr);
-  EXPECT_THAT(taken(null), Fails(kInvalid, "has elements, 2 x 3, and its data is null"));
-  theirs = good();
-  theirs.tensor.byte_offset = 6;
-  EXPECT_THAT(taken(theirs), Fails(kInvalid,
-                                   "starts at 0x7006, byte_offset 6 included, and its elements of "
-                                   "4 bytes need a multiple of 4"));
-  theirs.tensor.byte_offset = UINT64_MAX;
-  EXPECT_THAT(taken(theirs), Fails(kInvalid, "leads out of memory"));
+  EXPECT_THAT(with(&DLTensor::ndim, -1), Fails(kInvalid, "has -1 modes"));
+  EXPECT_THAT(with(&DLTensor::shape, nullptr), Fails(kInvalid, "its shape is null"));
+  EXPECT_THAT(with(&DLTensor::data, nullptr),
+              Fails(kInvalid, "has elements, 2 x 3, and its data is null"));
+  EXPECT_THAT(with(&DLTensor::byte_offset, 6),
+              Fails(kInvalid,
+                    "starts at 0x7006, byte_offset 6 included, and its elements of "
+                    "4 bytes need a multiple of 4"));
+  EXPECT_THAT(with(&DLTensor::byte_offset, UINT64_MAX), Fails(kInvalid, "leads out of memory"));
 }
 
 TEST_F(DlpackOnGpuTest, FewElementsAndNone) {
@@ -419,6 +435,11 @@ TEST_F(DlpackOnGpuTest, StreamsWait) {
   EXPECT_EQ(told(let_stream_wait(a, ours)), "") << "a stream is in order";
   EXPECT_THAT(wait_for_stream(ours, 0),
               Fails(kInvalid, "0 is either of CUDA's default streams; fix: give 1"));
+  Stream moved = device.create_stream().value();
+  const Stream kept = std::move(moved);
+  for (const Status& status : {wait_for_stream(moved, 1), let_stream_wait(1, moved)}) {
+    EXPECT_THAT(status, Fails(StatusCode::kFailedPrecondition, "a Stream"));
+  }
   EXPECT_THAT(let_stream_wait(-2, ours), Fails(kInvalid, "-2 is no stream"));
 }
 

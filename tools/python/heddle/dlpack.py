@@ -16,7 +16,7 @@ CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
 MEMORY = {CPU: "kDLCPU", CUDA: "kDLCUDA", CUDA_HOST: "kDLCUDAHost", 4: "kDLOpenCL", 7: "kDLVulkan", 8: "kDLMetal", 9: "kDLVPI", 10: "kDLROCM",
           11: "kDLROCMHost", 12: "kDLExtDev", CUDA_MANAGED: "kDLCUDAManaged", 14: "kDLOneAPI", 15: "kDLWebGPU", 16: "kDLHexagon", 17: "kDLMAIA",
           18: "kDLTrn"}
-READ_ONLY, PADDED = 1, 4  # flags
+READ_ONLY, COPIED, PADDED = 1, 2, 4  # flags
 # (code, bits, lanes) -> as Heddle calls it.
 TYPES = {(6, 8, 1): "bool", (0, 8, 1): "i8", (1, 8, 1): "u8", (0, 16, 1): "i16", (1, 16, 1): "u16", (0, 32, 1): "i32", (1, 32, 1): "u32", (0, 64, 1): "i64",
          (1, 64, 1): "u64", (10, 8, 1): "e4m3", (12, 8, 1): "e5m2", (14, 8, 1): "e8m0", (17, 4, 2): "e2m1x2", (2, 16, 1): "f16", (4, 16, 1): "bf16",
@@ -103,12 +103,23 @@ class Array:
         if stream is not None and (self.device == "interp" or stream == 0 or stream < -1):
             fix = "None, for the host has no streams" if self.device == "interp" else "1, the legacy default stream, 2, the thread's, -1, none, or a CUstream"
             raise ValueError(f"{stream} is no stream for an array on {self.device}; fix: {fix}")
-        if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
+        if dl_device is not None and tuple(map(int, dl_device)) != self.__dlpack_device__():
             raise BufferError(f"the array is on {self.device} and stays there; fix: copy it by the library that wants it elsewhere")
-        if copy:
-            raise BufferError("Heddle makes no copies; fix: copy it by the library that wants one")
         form = _Versioned if max_version is not None and max_version[0] >= 1 else _Legacy
-        return _Issued.capsule(self._memory.device.to_dlpack(self, form is _Versioned), form)
+        managed = (self._copied() if copy else self)._managed(form)
+        if copy and form is _Versioned:
+            form.from_address(managed).flags |= COPIED
+        return _Issued.capsule(managed, form)
+
+    def _managed(self, form):
+        return self._memory.device.to_dlpack(self, form is _Versioned)
+
+    def _copied(self):
+        """Through the host."""
+        made, on = Array(self.shape, self.dtype, self.device), self._memory.device
+        if size := math.prod(self.shape) * BYTES[self.dtype]:
+            on.upload(made.address, on.download(self.address, size))
+        return made
 
     def reshaped(self, shape):
         made = object.__new__(Array)
