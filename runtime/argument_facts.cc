@@ -89,6 +89,39 @@ std::string kind_of(int rank, bool has_extents) {
 
 }  // namespace
 
+std::string describe_guard(const ir::Guard& guard) {
+  const int64_t value = guard.value;
+  const std::string mode = absl::StrCat("in mode ", guard.fact.dim);
+  const auto divided = [&](absl::string_view what) {
+    if (value == 1) return absl::StrCat("has an odd ", what, " ", mode);
+    return absl::StrCat("has ", what[0] == 'e' ? "an " : "a ", what, " ", mode, " that ", value,
+                        " divides");
+  };
+  switch (guard.fact.kind) {
+    case FactKind::kAlignment:
+      return absl::StrCat("starts at a multiple of ", ir::counted(value, "byte"));
+    case FactKind::kExtentDivisor:
+      return divided("extent");
+    case FactKind::kStrideDivisor:
+      return divided("stride");
+    case FactKind::kUnitStride:
+      return absl::StrCat("is ", value == 0 ? "not " : "", "contiguous along mode ",
+                          guard.fact.dim);
+    case FactKind::kFits32:
+      return value == 0 ? "has offsets that are negative or do not fit in 31 bits"
+                        : "has offsets that are not negative and fit in 31 bits";
+    case FactKind::kExtentFits32:
+      return absl::StrCat("has an extent ", mode, " that ",
+                          value == 0 ? "does not fit in 31 bits" : "fits in 31 bits");
+    case FactKind::kNoOverlap:
+      return absl::StrCat("shares ", value == 0 ? "" : "no ",
+                          "memory with an argument that the kernel writes");
+    case FactKind::kExtent:
+      return absl::StrCat("has extent ", value, " ", mode);
+  }
+  check_failed(__FILE__, __LINE__, "guard.fact.kind", "unknown fact");
+}
+
 bool arguments_are_sound(absl::Span<const ir::ParamInfo> params, Arguments arguments) {
   if (params.size() != arguments.size()) return false;
   bool sound = true;

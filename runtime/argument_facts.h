@@ -27,6 +27,9 @@ bool overlaps_written(int index, absl::Span<const ir::ParamInfo> params, Argumen
 // divisor is as good, more knowledge never hurts, an extent must be the very one.
 bool satisfies(const ir::Guard& guard, int64_t value);
 
+// What is true of an argument whose fact has that value: "starts at a multiple of 16 bytes".
+std::string describe_guard(const ir::Guard& guard);
+
 // Whether check_arguments would find nothing: the same tests, and no text.
 bool arguments_are_sound(absl::Span<const ir::ParamInfo> params, Arguments arguments);
 

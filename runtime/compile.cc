@@ -14,6 +14,9 @@
 #include "heddle/runtime/dump.h"
 #include "heddle/runtime/launch_limits.h"
 #include "heddle/runtime/named_extents.h"
+#include "heddle/runtime/observe/compile_log_internal.h"
+#include "heddle/runtime/observe/ranges.h"
+#include "heddle/runtime/observe/watches_internal.h"
 #include "heddle/runtime/specialize.h"
 #include "heddle/runtime/stopwatch_internal.h"
 
@@ -37,15 +40,11 @@ Status blame_environment(const Status& status, const std::string& passes) {
 // ptxas speaks of PTX lines; the user wrote C++ ones. Empty where it names none, or one of
 // nobody's.
 std::string explain_line(const Compilation& compilation, const codegen::Diagnostic& said) {
-  const size_t line = said.ptx_line;
-  if (line >= compilation.ptx.line_ops.size()) return "";
-  const ir::OpId op = compilation.ptx.line_ops[line];
-  if (!ir::valid(op)) return "";
-  const ir::Loc loc = compilation.optimized.loc(op);
-  const std::string place =
-      loc.file.empty() ? "" : absl::StrCat(" (", loc.file, ":", loc.line, ")");
-  return absl::StrCat("\n  PTX line ", said.ptx_line,
-                      " comes from: ", ir::print_op(compilation.optimized, op), place);
+  const std::optional<PtxOrigin> origin = origin_of_line(compilation, said.ptx_line);
+  if (!origin) return "";
+  const ir::SourceLine& at = origin->place;
+  const std::string place = at.file.empty() ? "" : absl::StrCat(" (", at.file, ":", at.line, ")");
+  return absl::StrCat("\n  PTX line ", said.ptx_line, " comes from: ", origin->op, place);
 }
 
 std::string explain_errors(const Compilation& compilation,
@@ -176,6 +175,15 @@ std::string Compilation::describe() const {
   return LaunchSite(name, place.file, place.line).describe();
 }
 
+std::optional<PtxOrigin> origin_of_line(const Compilation& compilation, int ptx_line) {
+  const auto line = static_cast<size_t>(ptx_line);
+  if (line >= compilation.ptx.line_ops.size()) return std::nullopt;
+  const ir::OpId op = compilation.ptx.line_ops[line];
+  if (!ir::valid(op)) return std::nullopt;
+  const ir::Loc loc = compilation.optimized.loc(op);
+  return PtxOrigin{ir::print_op(compilation.optimized, op), {std::string(loc.file), loc.line}};
+}
+
 StatusOr<const ir::Target*> target_of(const CompileOptions& options) {
   if (options.target.empty()) return &ir::default_target();
   const ir::Target* const target = ir::find_target(options.target);
@@ -203,7 +211,10 @@ ir::TraceResult trace_source(const ir::KernelSource& source,
   return traced;
 }
 
-StatusOr<std::shared_ptr<const Compilation>> compile_source(
+namespace {
+
+// What compile_source() does, but for the log and the profiler's range.
+StatusOr<std::shared_ptr<const Compilation>> run_stages(
     const ir::KernelSource& source, ir::Specialization specialization, const CompileOptions& asked,
     std::shared_ptr<const Compilation>* partial) {
   const StatusOr<CompileOptions> resolved = with_environment(asked);
@@ -236,14 +247,19 @@ StatusOr<std::shared_ptr<const Compilation>> compile_source(
   compilation->place = source.place();
   compilation->params.assign(source.params().begin(), source.params().end());
   compilation->times.trace = stopwatch.lap();
+  const Watches watches(options);
   Dumps dumps(compilation->name, specialization.target->name, options.keep, options.keep_dir);
   if (!mistakes.empty()) {
     if (dumps.wanted("trace")) {
       dumps.show("trace.ir", ir::print(compilation->traced, {.locs = true}));
     }
+    if (Status s = watches.see_mistakes(*compilation, mistakes); !s.ok()) return s;
     return ir::to_status(compilation->describe(), mistakes);
   }
 
+  if (Status s = watches.see_trace(*compilation); !s.ok()) return s;
+
+  stopwatch.lap();  // what others do is not the compiler's time
   ir::PipelineOptions pipeline;
   if (options.pipeline != nullptr) pipeline = *options.pipeline;
   pipeline.report = &compilation->report;
@@ -253,6 +269,8 @@ StatusOr<std::shared_ptr<const Compilation>> compile_source(
     return add_context(blame_environment(s, options.passes), *compilation);
   }
   compilation->times.passes = stopwatch.lap();
+  if (Status s = watches.see_ir(*compilation); !s.ok()) return s;
+  stopwatch.lap();
 
   if (options.stage >= Stage::kPtx) {
     StatusOr<codegen::PtxModule> ptx =
@@ -260,6 +278,7 @@ StatusOr<std::shared_ptr<const Compilation>> compile_source(
     if (!ptx.ok()) return add_context(ptx.status(), *compilation);
     compilation->ptx = *std::move(ptx);
     compilation->times.emit = stopwatch.lap();
+    if (Status s = watches.edit_ptx(*compilation); !s.ok()) return s;
   }
   // The emitter may ask for facts too.
   compilation->guards.assign(compilation->optimized.facts_read().begin(),
@@ -273,13 +292,31 @@ StatusOr<std::shared_ptr<const Compilation>> compile_source(
   }
 
   if (options.stage >= Stage::kCubin) {
+    stopwatch.lap();
     const Status assembled = assemble_ptx(*compilation);
     compilation->times.assemble = stopwatch.lap();
     if (!assembled.ok()) {
       if (partial != nullptr) *partial = compilation;
       return add_context(assembled, *compilation);
     }
+    if (Status s = watches.see_cubin(*compilation); !s.ok()) return s;
     if (dumps.wanted("cubin")) dumps.show("cubin", compilation->assembly.cubin, /*binary=*/true);
+  }
+  return compilation;
+}
+
+}  // namespace
+
+StatusOr<std::shared_ptr<const Compilation>> compile_source(
+    const ir::KernelSource& source, ir::Specialization specialization,
+    const CompileOptions& options, std::shared_ptr<const Compilation>* partial) {
+  const ProfilerRange range("compile", source.name());
+  StatusOr<std::shared_ptr<const Compilation>> compilation =
+      run_stages(source, std::move(specialization), options, partial);
+  if (compilation.ok()) {
+    log_compilation(**compilation);
+  } else if (partial == nullptr || *partial == nullptr) {
+    log_failed_compilation(describe(source), compilation.status());
   }
   return compilation;
 }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,8 @@ namespace heddle::runtime {
 
 // Microseconds that each stage took; 0 where it did not run.
 struct StageTimes {
-  double trace = 0;     // the lambda, and the verifier on what it recorded
+  double trace =
+      0;  // the lambda, and the verifier on what it recorded; or reading what was kept of it
   double passes = 0;    // the pipeline
   double emit = 0;      // IR to PTX
   double assemble = 0;  // our side and ptxas
@@ -64,6 +66,7 @@ struct Compilation {
   // address, and so the distances between parameters are theirs to know.
   std::vector<int> places;
   codegen::PtxModule ptx;      // from Stage::kPtx on
+  bool ptx_edited = false;     // its text is not the emitter's: a watch has changed it
   codegen::Assembly assembly;  // from Stage::kCubin on
   StageTimes times;
   // Taken over from another process (recall/recall.h): it was not traced, and its IR is what the host computes.
@@ -74,6 +77,14 @@ struct Compilation {
   // "kernel 'row_sum' (row_sum.cc:14)"
   std::string describe() const;
 };
+
+// What a line of a compilation's PTX comes from.
+struct PtxOrigin {
+  std::string op;        // of the optimised program, printed
+  ir::SourceLine place;  // `file` is empty where it is not known
+};
+// nullopt for a line of nobody's, and for no line, 0.
+std::optional<PtxOrigin> origin_of_line(const Compilation& compilation, int ptx_line);
 
 // The target that options name, or the default one. kInvalidArgument for an unknown name.
 StatusOr<const ir::Target*> target_of(const CompileOptions& options);
@@ -88,7 +99,7 @@ ir::TraceResult trace_source(const ir::KernelSource& source,
 // target or pass; an op that the target lacks; ptxas missing or failing, with the PTX line, the op
 // and the C++ line of each of its errors; ptxas giving up the speed of wgmma, likewise
 // (CompileOptions::allow_slow_wgmma). Where it is ptxas that fails, `partial` (if given) still
-// receives the compilation up to its PTX.
+// receives the compilation up to its PTX, and the log has nothing of it: the caller decides what that is.
 StatusOr<std::shared_ptr<const Compilation>> compile_source(
     const ir::KernelSource& source, ir::Specialization specialization,
     const CompileOptions& options, std::shared_ptr<const Compilation>* partial = nullptr);

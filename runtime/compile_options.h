@@ -19,6 +19,8 @@ struct PipelineOptions;
 
 namespace heddle::runtime {
 
+struct CompileWatch;
+
 // How far to compile. Each stage includes those before it.
 enum class Stage : uint8_t {
   kIr,     // traced and optimised: what the interpreter runs
@@ -60,6 +62,8 @@ struct CompileOptions {
   std::string passes = default_passes();
   // How to watch or bisect them (ir/passes/pipeline.h); nullptr: simply run them.
   std::shared_ptr<const ir::PipelineOptions> pipeline = nullptr;
+  // Functions that see its stages, and may edit its PTX (observe/compile_watch.h); nullptr: none.
+  std::shared_ptr<const CompileWatch> watch = nullptr;
   // Checks every access in the kernel as the interpreter does, by assertions.
   bool device_checks = false;
   codegen::Assembler assembler = codegen::Assembler::kAny;

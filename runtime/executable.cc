@@ -8,9 +8,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "heddle/ir/launch/shared_layout.h"
 #include "heddle/runtime/compile_option_text.h"
 #include "heddle/runtime/interp_backend.h"
+#include "heddle/runtime/observe/log.h"
+#include "heddle/runtime/observe/ranges.h"
+#include "heddle/runtime/stopwatch_internal.h"
 
 namespace heddle::runtime {
 namespace {
@@ -30,6 +34,15 @@ StatusOr<Module> load_module(const std::shared_ptr<Backend>& backend,
                              .line_info = options.line_info});
   }
   return Module::load(device, compilation.assembly);
+}
+
+void log_load(const LaunchSite& site, const std::string& device, size_t cubin_bytes, double us) {
+  if (!logs(LogLevel::kDebug)) return;
+  log(LogLevel::kDebug,
+      absl::StrFormat("%s: %s %s in %.2f ms", site.describe(), device,
+                      cubin_bytes == 0 ? "assembled and loaded its PTX"
+                                       : absl::StrCat("loaded ", cubin_bytes, " bytes of cubin"),
+                      us / 1e3));
 }
 
 }  // namespace
@@ -69,8 +82,10 @@ StatusOr<std::unique_ptr<Executable>> Executable::load(
     executable->may_wait_ = may_wait_for_launch_before(code.optimized);
     return executable;
   }
+  Stopwatch stopwatch;
   StatusOr<Module> module = load_module(backend, code);
   if (!module.ok()) return module.status();
+  log_load(executable->site_, backend->name(), code.assembly.cubin.size(), stopwatch.lap());
   StatusOr<Function> function = module->function(code.ptx.entry);
   if (!function.ok()) return function.status();
   executable->function_ = *std::move(function);
@@ -79,8 +94,19 @@ StatusOr<std::unique_ptr<Executable>> Executable::load(
 
 bool Executable::matches_exactly(Arguments arguments) const { return plan_.fits(arguments); }
 
-Status Executable::launch(const Stream& stream, const LaunchShape& shape, Arguments arguments,
-                          PreparedLaunch& prepared) const {
+Status Executable::launch_observed(const Stream& stream, const LaunchShape& shape,
+                                   Arguments arguments, PreparedLaunch& prepared) const {
+  if (!launches_are_observed()) return launch_unobserved(stream, shape, arguments, prepared);
+  const ProfilerRange range(site_.kernel());
+  const Status status = launch_unobserved(stream, shape, arguments, prepared);
+  log_launch(site_, backend_->name(), shape, status);
+  // The next one like it is to be seen too.
+  prepared.again = false;
+  return status;
+}
+
+Status Executable::launch_unobserved(const Stream& stream, const LaunchShape& shape,
+                                     Arguments arguments, PreparedLaunch& prepared) const {
   prepared.again = false;
   prepared.block.resize(compilation_->layout.bytes + kPackSlack);
   std::byte* const block = prepared.block.data();

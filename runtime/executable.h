@@ -16,6 +16,7 @@
 #include "heddle/runtime/cuda/module.h"
 #include "heddle/runtime/device.h"
 #include "heddle/runtime/launch_limits.h"
+#include "heddle/runtime/observe/observed_launch.h"
 
 namespace heddle::runtime {
 
@@ -56,10 +57,19 @@ class Executable {
   }
   // Likewise; on a GPU what was worked out lies in `prepared` then. The executable outlives it.
   Status launch(const Stream& stream, const LaunchShape& shape, Arguments arguments,
-                PreparedLaunch& prepared) const;
+                PreparedLaunch& prepared) const {
+    if (launches_may_be_observed()) return launch_observed(stream, shape, arguments, prepared);
+    return launch_unobserved(stream, shape, arguments, prepared);
+  }
 
  private:
   Executable(std::shared_ptr<Backend> backend, std::shared_ptr<const Compilation> compilation);
+
+  // Of a launch that may be observed (observe/observed_launch.h).
+  Status launch_observed(const Stream& stream, const LaunchShape& shape, Arguments arguments,
+                         PreparedLaunch& prepared) const;
+  Status launch_unobserved(const Stream& stream, const LaunchShape& shape, Arguments arguments,
+                           PreparedLaunch& prepared) const;
 
   Status launch_on_interp(const Stream& stream, const LaunchShape& shape, Arguments arguments,
                           const std::byte* block) const;

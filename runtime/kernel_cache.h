@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 
 #include "heddle/ir/kernel_source.h"
 #include "heddle/ir/status.h"
@@ -50,6 +51,8 @@ class KernelCache final : public ir::KernelSource::Attachment {
 
   // The compilation of a variant that fits but for its device; nullptr: none.
   std::shared_ptr<const Compilation> find_compilation(const Wanted& wanted) const;
+  // Why no variant of the device is what is wanted, for the log: of the one that is nearest, what is different.
+  std::string why_none_fits(const Wanted& wanted) const;
 
   static uint64_t next_kernel_id();
 

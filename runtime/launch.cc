@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "heddle/ir/check.h"
 #include "heddle/ir/wording.h"
 #include "heddle/runtime/argument_facts.h"
 #include "heddle/runtime/compile.h"
@@ -59,30 +58,6 @@ Status check_block(const Compilation& compilation, const LaunchShape& shape) {
   return InvalidArgumentError(absl::StrCat(compilation.describe(), " was compiled for a block of ",
                                            to_string(block), " and launched with ",
                                            to_string(shape.block)));
-}
-
-std::string describe_guard(const ir::Guard& guard) {
-  switch (guard.fact.kind) {
-    case ir::FactKind::kAlignment:
-      return absl::StrCat("starts at a multiple of ", guard.value, " bytes");
-    case ir::FactKind::kExtentDivisor:
-      return absl::StrCat("has an extent in mode ", guard.fact.dim, " that ", guard.value,
-                          " divides");
-    case ir::FactKind::kStrideDivisor:
-      return absl::StrCat("has a stride in mode ", guard.fact.dim, " that ", guard.value,
-                          " divides");
-    case ir::FactKind::kUnitStride:
-      return absl::StrCat("is contiguous along mode ", guard.fact.dim);
-    case ir::FactKind::kFits32:
-      return "has offsets that are not negative and fit in 31 bits";
-    case ir::FactKind::kExtentFits32:
-      return absl::StrCat("has an extent in mode ", guard.fact.dim, " that fits in 31 bits");
-    case ir::FactKind::kNoOverlap:
-      return "shares no memory with an argument that the kernel writes";
-    case ir::FactKind::kExtent:
-      return absl::StrCat("has extent ", guard.value, " in mode ", guard.fact.dim);
-  }
-  check_failed(__FILE__, __LINE__, "guard.fact.kind", "unknown fact");
 }
 
 // The facts that tracing or a pass relied on.

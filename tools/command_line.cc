@@ -234,6 +234,8 @@ CLI::App* add_dump(CLI::App& app, Options& options) {
       ->check(given("a level"))
       ->excludes("--passes");
   dump->add_flag("--stats", o.stats, "count ops and instructions; registers, spills, memory");
+  dump->add_flag("--report", o.report,
+                 "registers, spills, shared memory, occupancy, times, ptxas's notes by C++ line");
   dump->add_flag("--json", o.json, "everything as one JSON document");
   dump->add_option("-o,--output", o.folder, "a file for each stage in this folder, made if need be")
       ->type_name("DIR")
@@ -243,6 +245,7 @@ CLI::App* add_dump(CLI::App& app, Options& options) {
       ->needs("--opt")
       ->excludes("--json")
       ->excludes("--output")
+      ->excludes("--report")
       ->excludes("--stats");
   return dump;
 }

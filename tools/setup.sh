@@ -4,7 +4,7 @@
 #
 #   tools/setup.sh [--clang]     --clang: clang++ as well, even where g++ is enough
 #
-# CUDA's ptxas, cuda.h, nvdisasm and the archive of the PTX compiler come from an installed toolkit, else
+# CUDA's ptxas, cuda.h, NVTX, nvdisasm and the archive of the PTX compiler come from an installed toolkit, else
 # from NVIDIA's pip wheels, unpacked into build/cuda, else Heddle builds without them. HEDDLE_NO_DOWNLOAD=1
 # leaves pip alone.
 set -euo pipefail
@@ -114,6 +114,7 @@ fetch_cuda() {
   local table=(
     "nvidia-cuda-nvcc==13.0.88|bin/ptxas|assembling PTX"
     "nvidia-cuda-runtime==13.0.96|include/cuda.h|running on a GPU"
+    "nvidia-nvtx==13.0.85|include/nvtx3|showing ranges in profilers"
     "nvidia-nvptxcompiler==13.0.88|$ptx_archive|assembling in process"
     "nvidia-cuda-nvdisasm==13.2.86|bin/nvdisasm|showing SASS"
   )

@@ -18,6 +18,8 @@
 #include "heddle/ir/wording.h"
 #include "heddle/runtime/device.h"
 #include "heddle/runtime/interop/dlpack.h"
+#include "heddle/runtime/observe/observed_launch.h"
+#include "heddle/runtime/observe/ranges.h"
 #include "heddle/runtime/operation/bound_call.h"
 #include "heddle/runtime/operation/catalogue.h"
 #include "heddle/runtime/operation/compile_call.h"
@@ -47,6 +49,7 @@ struct HeddleCall {
   // By the place of the value.
   std::vector<std::vector<int64_t>> strides;
   std::vector<int> pointers;  // which of the caller's; -1: no tensor
+  std::string operation;      // its name
 
   // Calls use() with the arguments, where the caller's tensor i is at address(i).
   template <class Address, class Use>
@@ -192,7 +195,7 @@ StatusOr<HeddleCall> bind(const Device& device, const Operation& operation,
   if (!shapes.ok()) return shapes.status();
   StatusOr<BoundCall> bound = heddle::runtime::bind(operation, settings, *shapes);
   if (!bound.ok()) return bound.status();
-  HeddleCall call{device, *std::move(bound), {}, {}};
+  HeddleCall call{device, *std::move(bound), {}, {}, operation.name()};
   for (const BoundCall::Value& value : call.bound.values) {
     call.strides.emplace_back();
     call.pointers.push_back(-1);
@@ -337,7 +340,10 @@ const char* heddle_launch(HeddleCall* call, void* const* pointers, void* stream)
     return call->with_arguments(
         [&](size_t tensor) { return reinterpret_cast<uint64_t>(pointers[tensor]); },
         [&](absl::Span<const Argument> arguments) {
-          return call->bound.function->call(on, arguments);
+          const auto launch = [&] { return call->bound.function->call(on, arguments); };
+          if (!heddle::runtime::launches_may_be_observed()) return launch();
+          const heddle::runtime::ProfilerRange range(call->operation);
+          return launch();
         });
   });
 }

@@ -15,9 +15,12 @@
 #include "heddle/ir/wording.h"
 #include "heddle/runtime/compile_option_text.h"
 #include "heddle/runtime/dump.h"
+#include "heddle/runtime/observe/compile_log_internal.h"
+#include "heddle/runtime/observe/watches_internal.h"
 #include "heddle/runtime/recall/code_identity.h"
 #include "heddle/runtime/recall/kept_compilation.h"
 #include "heddle/runtime/specialize.h"
+#include "heddle/runtime/stopwatch_internal.h"
 
 namespace heddle::runtime {
 namespace {
@@ -70,7 +73,7 @@ bool has_own_passes() {
 
 // Whether somebody wants to see stages that a recalled kernel does not have.
 bool is_watched(const CompileOptions& options, absl::string_view kernel) {
-  return options.pipeline != nullptr ||
+  return options.pipeline != nullptr || Watches(options).any() ||
          Dumps(kernel, options.target, options.keep, options.keep_dir).any_wanted();
 }
 
@@ -144,13 +147,17 @@ bool Recalled::holds(absl::string_view encoded) const {
 StatusOr<std::shared_ptr<const Compilation>> Recalled::find() const {
   if (cache_ == nullptr || options_.recall != Recall::kUse) return nullptr;
   if (options_.disk_cache == DiskCaching::kRenew) return nullptr;
+  Stopwatch stopwatch;
   for (const std::string& guards : known_guards()) {
     if (!holds(guards)) continue;
     const std::optional<std::string> bytes = cache_->find(key_of(guards));
     if (!bytes) return nullptr;
     const std::shared_ptr<Compilation> known = decode_compilation(*bytes, source_, options_);
     if (known == nullptr) return nullptr;
+    known->times.trace = stopwatch.lap();
     if (Status s = assemble_ptx(*known); !s.ok()) return s;
+    known->times.assemble = stopwatch.lap();
+    log_compilation(*known);
     return known;
   }
   return nullptr;

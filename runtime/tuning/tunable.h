@@ -12,11 +12,14 @@
 // problem.
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "heddle/runtime/device_info.h"
+#include "heddle/runtime/observe/log.h"
 #include "heddle/runtime/tuning/tuned_choices.h"
 #include "heddle/runtime/tuning/tuning_scope.h"
 
@@ -36,10 +39,22 @@ class Tunable {
 
   // The configuration to launch: that of this thread's TuningScope, else the tuned one, else the model's.
   Config choose(const Problem& problem, const DeviceInfo& device) const {
+    const std::optional<Config> tuned = choose_tuned(problem, device);
+    const Config config = tuned ? *tuned : model_(problem, device);
+    if (logs(LogLevel::kDebug)) {
+      log_choice(operation_, device.name, problem.to_string(), config.to_string(),
+                 tuned.has_value());
+    }
+    return config;
+  }
+
+ private:
+  // None where nobody has tuned the operation for the problem.
+  std::optional<Config> choose_tuned(const Problem& problem, const DeviceInfo& device) const {
     TuningScope* const scope = TuningScope::current();
     const std::shared_ptr<ChosenConfigs> tuned =
         scope == nullptr ? tuned_choices(device.name, operation_) : nullptr;
-    if (scope == nullptr && tuned == nullptr) return model_(problem, device);
+    if (scope == nullptr && tuned == nullptr) return std::nullopt;
     const std::string text = problem.to_string();
     const auto candidates = [&] { return candidates_(problem, device); };
     if (scope != nullptr && !scope->knows(operation_, text)) {
@@ -48,11 +63,9 @@ class Tunable {
       scope->add({operation_, text, std::move(names), model_(problem, device).to_string()});
     }
     ChosenConfigs& chosen = scope == nullptr ? *tuned : scope->of(operation_);
-    const std::optional<Config> config = chosen.find<Config>(device, text, candidates);
-    return config ? *config : model_(problem, device);
+    return chosen.find<Config>(device, text, candidates);
   }
 
- private:
   std::string operation_;
   Candidates candidates_;
   Model model_;

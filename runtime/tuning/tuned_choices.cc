@@ -18,6 +18,8 @@
 #include "absl/strings/str_cat.h"
 #include "heddle/codegen/cache/user_folder.h"
 #include "heddle/codegen/environment.h"
+#include "heddle/ir/wording.h"
+#include "heddle/runtime/observe/log.h"
 #include "nlohmann/json.hpp"
 
 namespace heddle::runtime {
@@ -106,6 +108,11 @@ std::shared_ptr<ChosenConfigs> from_file(const std::string& device, const std::s
   if (tuning == nullptr || tuning->choices.empty()) return nullptr;
   ChosenConfigs::Names names;
   for (const TunedChoice& choice : tuning->choices) names[choice.problem] = choice.choice;
+  if (logs(LogLevel::kInfo)) {
+    log(LogLevel::kInfo,
+        absl::StrCat(operation, " on ", device, ": tuned choices for ",
+                     ir::counted(static_cast<int64_t>(names.size()), "problem"), ", from ", *path));
+  }
   return std::make_shared<ChosenConfigs>(std::move(names));
 }
 
@@ -233,6 +240,12 @@ std::shared_ptr<ChosenConfigs> tuned_choices(const std::string& device,
       k.of.find(std::pair<absl::string_view, absl::string_view>(device, operation));
   if (known_one != k.of.end()) return known_one->second;
   return k.of.emplace(std::pair(device, operation), from_file(device, operation)).first->second;
+}
+
+void log_choice(const std::string& operation, const std::string& device, const std::string& problem,
+                const std::string& choice, bool tuned) {
+  log(LogLevel::kDebug, absl::StrCat(operation, " of ", problem, " on ", device, ": ", choice,
+                                     tuned ? ", as tuned" : ", as the model chooses"));
 }
 
 }  // namespace heddle::runtime

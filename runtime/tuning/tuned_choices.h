@@ -57,4 +57,8 @@ Status keep_tuning(const Tuning& tuning);
 std::shared_ptr<ChosenConfigs> tuned_choices(const std::string& device,
                                              const std::string& operation);
 
+// Says in the log, at its level debug, by which candidate a call solves a problem, and whether it was tuned or is the model's.
+void log_choice(const std::string& operation, const std::string& device, const std::string& problem,
+                const std::string& choice, bool tuned);
+
 }  // namespace heddle::runtime

@@ -268,5 +268,26 @@ TEST(ArgumentFacts, SignaturesAndArgumentsAreRoundedAlike) {
   }
 }
 
+TEST(ArgumentFacts, AreDescribedAsWhatTheArgumentHas) {
+  const auto says = [](FactKind kind, int64_t value, absl::string_view text) {
+    EXPECT_EQ(describe_guard({{kind, 0, 2}, value}), text);
+  };
+  says(FactKind::kAlignment, 1, "starts at a multiple of 1 byte");
+  says(FactKind::kAlignment, 16, "starts at a multiple of 16 bytes");
+  says(FactKind::kExtentDivisor, 1, "has an odd extent in mode 2");
+  says(FactKind::kExtentDivisor, 4, "has an extent in mode 2 that 4 divides");
+  says(FactKind::kStrideDivisor, 1, "has an odd stride in mode 2");
+  says(FactKind::kStrideDivisor, 8, "has a stride in mode 2 that 8 divides");
+  says(FactKind::kUnitStride, 1, "is contiguous along mode 2");
+  says(FactKind::kUnitStride, 0, "is not contiguous along mode 2");
+  says(FactKind::kFits32, 1, "has offsets that are not negative and fit in 31 bits");
+  says(FactKind::kFits32, 0, "has offsets that are negative or do not fit in 31 bits");
+  says(FactKind::kExtentFits32, 1, "has an extent in mode 2 that fits in 31 bits");
+  says(FactKind::kExtentFits32, 0, "has an extent in mode 2 that does not fit in 31 bits");
+  says(FactKind::kNoOverlap, 1, "shares no memory with an argument that the kernel writes");
+  says(FactKind::kNoOverlap, 0, "shares memory with an argument that the kernel writes");
+  says(FactKind::kExtent, 128, "has extent 128 in mode 2");
+}
+
 }  // namespace
 }  // namespace heddle::runtime

@@ -11,33 +11,13 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "heddle/heddle.h"
-#include "heddle/ir/check.h"
-#include "heddle/ir/text/parser.h"
+#include "support/text_source.h"
 
 namespace heddle::runtime {
 namespace {
 
 using testing::HasSubstr;
 using testing::Not;
-
-// A kernel in text form as a source.
-class TextSource : public ir::KernelSource {
- public:
-  explicit TextSource(absl::string_view text) : text_(text) {}
-  const std::string& name() const override { return name_; }
-  ir::SourceLine place() const override { return {"gemm.cc", 10}; }
-  absl::Span<const ir::ParamInfo> params() const override { return params_; }
-  ir::TraceResult trace(const ir::Specialization&) const override {
-    StatusOr<ir::Kernel> kernel = ir::parse(text_, "text.ir");
-    HEDDLE_CHECK(kernel.ok(), std::string(kernel.status().message()));
-    return {*std::move(kernel), {}};
-  }
-
- private:
-  const std::string text_;
-  const std::string name_ = "gemm";
-  std::vector<ir::ParamInfo> params_;
-};
 
 constexpr absl::string_view kWgmma = R"(
   %s = shared {extents = [4096], align = 1024} : view<bf16, shared, 1>

@@ -9,10 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "heddle/heddle.h"
 #include "heddle/runtime/graph/graph.h"
 #include "heddle/runtime/kernel_cache.h"
+#include "heddle/runtime/observe/log.h"
 #include "runtime/cuda/fake_driver_test.h"
 #include "support/matchers.h"
 
@@ -90,6 +92,23 @@ TEST_F(LaunchMemoTest, TheSameLaunchPassesTheSame) {
     EXPECT_EQ(launch.config.block_x, 32u);
     EXPECT_EQ(launch.config.stream, driver_stream(stream_->handle()));
   }
+}
+
+// Launches that somebody watches take the long way, each time.
+TEST_F(LaunchMemoTest, WhatIsObservedIsNotRemembered) {
+  int lines = 0;
+  set_log(LogLevel::kDebug, [&](LogLevel, absl::string_view line) {
+    lines += absl::StrContains(line, "'scale'") && absl::StrContains(line, " launched on cuda:0: ");
+  });
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THAT(scale_->launch(*stream_, kShape, nullptr, x(), y(), 2.0f), IsOk());
+  }
+  set_log(LogLevel::kOff);
+  EXPECT_EQ(lines, 3);
+  EXPECT_FALSE(remembered(*scale_, *stream_, kShape, nullptr, x(), y(), 2.0f));
+  EXPECT_THAT(scale_->launch(*stream_, kShape, nullptr, x(), y(), 2.0f), IsOk());
+  EXPECT_TRUE(remembered(*scale_, *stream_, kShape, nullptr, x(), y(), 2.0f));
+  EXPECT_FALSE(launches_may_be_observed());
 }
 
 TEST_F(LaunchMemoTest, WhatDiffersReachesTheDriver) {

@@ -171,6 +171,30 @@ TEST(DumpTest, CountsWhatPtxasMade) {
   EXPECT_EQ(json["problems"].size(), has_sass ? 0u : 1u);
 }
 
+TEST(DumpTest, ReportsWhatBecameOfIt) {
+  HEDDLE_NEEDS_TOOL(kPtxas);
+  const Outcome text = dump({"--report"});
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, AllOf(StartsWith("kernel row_sum ("), HasSubstr("\nblock        512x1x1\n"),
+                              HasSubstr(" registers, no spills, 64 bytes of shared memory\n"),
+                              HasSubstr("\noccupancy    4 blocks and 64 of 64 warps a multiproc")));
+  const Outcome as_json = dump({"--report", "--json"});
+  const nlohmann::json json = nlohmann::json::parse(as_json.out);
+  EXPECT_EQ(json["report"]["occupancy"]["blocks"], 4);
+  EXPECT_TRUE(json["stages"].empty() && !json.contains("stats"));
+  const TempDir dir;
+  EXPECT_EQ(
+      dump({"--report", "-o", dir.path()}).out,
+      absl::StrCat(dir.file("row_sum.report.txt"), "\n", dir.file("row_sum.report.json"), "\n"));
+  EXPECT_EQ(nlohmann::json::parse(slurp(dir.file("row_sum.report.json")))["name"], "row_sum");
+}
+
+TEST(DumpTest, ReportsWithoutPtxasWhatThereIs) {
+  const Outcome text = dump({"--report"}, no_tools());
+  expect_one_line(text, 0, HasSubstr("the rest is shown without it"));
+  EXPECT_THAT(text.out, AllOf(StartsWith("kernel row_sum ("), Not(HasSubstr("occupancy"))));
+}
+
 TEST(DumpTest, PassesMachineCodeOn) {
   HEDDLE_NEEDS_TOOL(kPtxas);
   const Outcome cubin = dump({"--stage", "cubin"});

@@ -15,6 +15,14 @@ find_path(HEDDLE_CUDA_INCLUDE_DIR cuda.h
   HINTS "$ENV{CUDA_HOME}" "$ENV{CUDA_PATH}" "${HEDDLE_CUDA_HINT_DIR}" /usr/local/cuda ${HEDDLE_CUDA_ROOTS}
   PATH_SUFFIXES include
   DOC "The folder that holds cuda.h")
+# NVTX, headers alone: without them there are no ranges for profilers (runtime/observe/ranges.h).
+if(HEDDLE_NVTX_INCLUDE_DIR AND NOT EXISTS "${HEDDLE_NVTX_INCLUDE_DIR}/nvtx3/nvToolsExt.h")
+  unset(HEDDLE_NVTX_INCLUDE_DIR CACHE)
+endif()
+find_path(HEDDLE_NVTX_INCLUDE_DIR nvtx3/nvToolsExt.h
+  HINTS "${HEDDLE_CUDA_INCLUDE_DIR}" "$ENV{CUDA_HOME}" "$ENV{CUDA_PATH}" "${HEDDLE_CUDA_HINT_DIR}" /usr/local/cuda ${HEDDLE_CUDA_ROOTS}
+  PATH_SUFFIXES include
+  DOC "The folder that holds nvtx3/nvToolsExt.h")
 unset(HEDDLE_CUDA_ROOTS)
 if(PROJECT_IS_TOP_LEVEL)
   if(HEDDLE_CUDA_INCLUDE_DIR)
@@ -31,10 +39,14 @@ function(heddle_link_cuda)
   file(CREATE_LINK "${HEDDLE_CUDA_HINT_DIR}" "${CMAKE_CURRENT_BINARY_DIR}/cuda" SYMBOLIC)
 endfunction()
 
-# Gives a target cuda.h, with HEDDLE_HAVE_CUDA_H defined when there is one.
+# Gives a target cuda.h, with HEDDLE_HAVE_CUDA_H defined when there is one; and likewise NVTX, with HEDDLE_HAVE_NVTX.
 function(heddle_use_cuda target)
   if(HEDDLE_CUDA_INCLUDE_DIR)
     target_include_directories(${target} SYSTEM PRIVATE "${HEDDLE_CUDA_INCLUDE_DIR}")
     target_compile_definitions(${target} PRIVATE HEDDLE_HAVE_CUDA_H=1)
+  endif()
+  if(HEDDLE_NVTX_INCLUDE_DIR)
+    target_include_directories(${target} SYSTEM PRIVATE "${HEDDLE_NVTX_INCLUDE_DIR}")
+    target_compile_definitions(${target} PRIVATE HEDDLE_HAVE_NVTX=1)
   endif()
 endfunction()

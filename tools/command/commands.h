@@ -102,12 +102,13 @@ Exit profile_kernel(const ProfileOptions& options);
 // Shows a registered kernel at each stage of its compilation.
 struct DumpOptions {
   KernelChoice choice;
-  std::vector<std::string> stages;  // "trace,ir" each; none: all, or with stats none
+  std::vector<std::string> stages;  // "trace,ir" each; none: all, or with stats or a report none
   std::string arch;                 // empty: sm_90a
   PassOptions passes;
   std::string levels;  // "3", or with `diff` two, as "0,3"; empty: by `passes`
   bool diff = false;   // two levels beside each other
   bool stats = false;
+  bool report = false;  // what became of it in figures (runtime/observe/kernel_report.h)
   bool json = false;
   std::string folder;  // empty: stdout
 };

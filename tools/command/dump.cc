@@ -27,13 +27,14 @@ constexpr string_view kStages[] = {"trace", "constants", "ir", "ptx", "cubin", "
 StatusOr<DumpRequest> request_of(const DumpOptions& options) {
   DumpRequest request;
   request.stats = options.stats;
+  request.report = options.report;
   std::vector<std::string> names;
   for (const std::string& list : options.stages) {
     const StatusOr<std::vector<std::string>> more = split_list("--stage", "stage", list);
     if (!more.ok()) return more.status();
     names.insert(names.end(), more->begin(), more->end());
   }
-  if (names.empty() && !options.stats) names = {"all"};
+  if (names.empty() && !options.stats && !options.report) names = {"all"};
   for (const std::string& name : names) {
     if (name == "all") {
       request.stages.insert(std::begin(kStages), std::end(kStages));
@@ -181,7 +182,7 @@ Exit dump_kernel(const DumpOptions& given) {
   const StatusOr<runtime::BoundCall> call =
       runtime::bind(*kernel->operation, kernel->settings, {}, kernel->sizes);
   if (!call.ok()) return misused(call.status());
-  const bool alone = request->stages.size() == 1 && !request->stats;
+  const bool alone = request->stages.size() == 1 && !request->stats && !request->report;
   if (alone && request->has("cubin") && !options.json && options.folder.empty() &&
       stdout_is_terminal()) {
     return misused("machine code is no text: name a folder with -o, or redirect the output");

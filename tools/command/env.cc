@@ -10,6 +10,7 @@
 #include "heddle/runtime/compile_option_text.h"
 #include "heddle/runtime/cuda/driver.h"
 #include "heddle/runtime/device.h"
+#include "heddle/runtime/observe/ranges.h"
 #include "heddle/tools/command/advice.h"
 #include "heddle/tools/command/commands.h"
 #include "nlohmann/json.hpp"
@@ -76,6 +77,18 @@ Finding cuda_header() {
           "tools/setup.sh and build again; the interpreter works",
           {{"built_with", false}}};
 #endif
+}
+
+Finding nvtx() {
+  if (runtime::has_profiler_ranges()) {
+    return {"nvtx",
+            "there when this program was built: HEDDLE_NVTX=on shows ranges in profilers",
+            {{"built_with", true}}};
+  }
+  return {"nvtx",
+          "missing when this program was built, which leaves ranges for profilers out: run "
+          "tools/setup.sh and build again",
+          {{"built_with", false}}};
 }
 
 Finding driver() {
@@ -160,11 +173,13 @@ Finding defaults() {
 Finding variables() {
   Json json = Json::object();
   std::string text;
-  for (const char* name :
-       {"HEDDLE_OPTIONS", "HEDDLE_PTXAS", "HEDDLE_PTX_LIBRARY", "HEDDLE_NVDISASM",
-        "HEDDLE_CUOBJDUMP", "HEDDLE_CUDA_LIBRARY", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES",
-        "HEDDLE_DUMP", "HEDDLE_DUMP_DIR", "HEDDLE_PASSES", "HEDDLE_INTERP_COMPLETION",
-        "HEDDLE_SYNC", "HEDDLE_TUNE", "HEDDLE_CACHE", "HEDDLE_CACHE_DIR", "HEDDLE_CACHE_MIB"}) {
+  for (const char* name : {"HEDDLE_OPTIONS",   "HEDDLE_PTXAS",     "HEDDLE_PTX_LIBRARY",
+                           "HEDDLE_NVDISASM",  "HEDDLE_CUOBJDUMP", "HEDDLE_CUDA_LIBRARY",
+                           "CUDA_HOME",        "CUDA_PATH",        "CUDA_VISIBLE_DEVICES",
+                           "HEDDLE_LOG",       "HEDDLE_NVTX",      "HEDDLE_DUMP",
+                           "HEDDLE_DUMP_DIR",  "HEDDLE_PASSES",    "HEDDLE_INTERP_COMPLETION",
+                           "HEDDLE_SYNC",      "HEDDLE_TUNE",      "HEDDLE_CACHE",
+                           "HEDDLE_CACHE_DIR", "HEDDLE_CACHE_MIB"}) {
     const char* const value = std::getenv(name);
     if (value == nullptr) continue;
     json[name] = value;
@@ -184,6 +199,7 @@ Exit show_environment(const EnvOptions& options) {
       tool_finding("nvdisasm", Tool::kNvdisasm, "everything but showing SASS works without it"),
       tool_finding("cuobjdump", Tool::kCuobjdump, "nvdisasm does the same and more"),
       cuda_header(),
+      nvtx(),
       driver(),
       {"targets", ir::target_names(), ir::target_names()},
   };

@@ -57,6 +57,7 @@ void show_machine_code(const Compilation& compilation, const DumpRequest& reques
 
 void show(const Compilation& compilation, const DumpRequest& request, Findings& found) {
   show_trace(compilation.traced, request, found);
+  if (request.report) found.report = runtime::kernel_report(compilation);
   if (request.stats) found.statistics.live = pressures_of(compilation.optimized);
   if (request.has("ir")) {
     found.parts.push_back(
@@ -82,6 +83,7 @@ Json to_json(const Findings& found, const ChosenKernel& kernel, const DumpReques
   }
   json["stages"] = std::move(stages);
   if (request.stats) json["stats"] = tools::to_json(found.statistics);
+  if (found.report) json["report"] = Json::parse(runtime::to_json(*found.report));
   if (found.compilation != nullptr) {
     const runtime::StageTimes& times = found.compilation->times;
     json["times_us"] = {{"trace", times.trace},
@@ -123,6 +125,10 @@ Status write_files(const Findings& found, const DumpRequest& request, const std:
     files.push_back({"stats", "stats.txt", to_text(found.statistics)});
     files.push_back({"stats", "stats.json", to_string(tools::to_json(found.statistics))});
   }
+  if (found.report) {
+    files.push_back({"report", "report.txt", runtime::to_text(*found.report)});
+    files.push_back({"report", "report.json", runtime::to_json(*found.report) + "\n"});
+  }
   for (const Findings::Part& file : files) {
     const std::string path =
         (std::filesystem::path(folder) / absl::StrCat(found.name, ".", file.suffix)).string();
@@ -142,6 +148,11 @@ void print_parts(const Findings& found, const DumpRequest& request, bool alone) 
       print(part.text);
     }
     if (!alone) absl::PrintF("\n");
+  }
+  if (found.report) {
+    if (!request.stages.empty()) absl::PrintF("--- %s: report ---\n", found.name);
+    print(runtime::to_text(*found.report));
+    if (request.stats) absl::PrintF("\n");
   }
   if (!request.stats) return;
   if (!request.stages.empty()) absl::PrintF("--- %s: stats ---\n", found.name);

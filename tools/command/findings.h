@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "heddle/ir/status.h"
 #include "heddle/runtime/compile.h"
+#include "heddle/runtime/observe/kernel_report.h"
 #include "heddle/tools/command/kernel_choice.h"
 #include "heddle/tools/command/outcome.h"
 #include "heddle/tools/command/statistics.h"
@@ -21,11 +23,12 @@ struct DumpRequest {
   std::set<absl::string_view> stages;
   std::set<absl::string_view> by_name;
   bool stats = false;
+  bool report = false;
   bool compares =
       false;  // two of these stand beside each other: IR by the ids of values, without places
 
   bool has(absl::string_view stage) const { return stages.count(stage) != 0; }
-  bool needs_machine_code() const { return stats || has("cubin") || has("sass"); }
+  bool needs_machine_code() const { return stats || report || has("cubin") || has("sass"); }
 };
 
 // The result for one of the kernels that an operation launches.
@@ -39,6 +42,7 @@ struct Findings {
   std::string name;  // of the kernel, as files and headings have it
   std::vector<Part> parts;
   Statistics statistics;
+  std::optional<runtime::KernelReport> report;  // where it is asked for
   std::shared_ptr<const runtime::Compilation> compilation;
   Status failure;  // what keeps it from being shown
   Status lack;     // what else is not there

@@ -112,6 +112,23 @@ TEST_F(TuningTest, KeptChoicesAreUsedOnDevicesOfTheNameAlone) {
   EXPECT_EQ(width(8), 2);
 }
 
+TEST_F(TuningTest, TheLogSaysWhatWasChosen) {
+  std::vector<std::string> lines;
+  ASSERT_THAT(keep_tuning(tuning("8 elements", "by 2")), IsOk());
+  set_log(LogLevel::kDebug, [&](LogLevel level, absl::string_view line) {
+    lines.push_back(absl::StrCat(name_of(level), ": ", line));
+  });
+  EXPECT_EQ(width(8), 2);
+  EXPECT_EQ(width(4), 4);
+  set_log(LogLevel::kOff);
+  EXPECT_THAT(lines, ElementsAre(absl::StrCat("info: scan on ", device.name,
+                                              ": tuned choices for 1 problem, from ", file()),
+                                 absl::StrCat("debug: scan of 8 elements on ", device.name,
+                                              ": by 2, as tuned"),
+                                 absl::StrCat("debug: scan of 4 elements on ", device.name,
+                                              ": by 4, as the model chooses")));
+}
+
 TEST_F(TuningTest, ChoicesOfOtherProblemsStayAndTheSameAreReplaced) {
   ASSERT_THAT(keep_tuning(tuning("8 elements", "by 2")), IsOk());
   ASSERT_THAT(keep_tuning(tuning("16 elements", "by 4")), IsOk());
