@@ -1,10 +1,13 @@
 // The host's side of dsl/LANGUAGE.md, run on the test device.
+#include <cstdio>
 #include <sstream>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "heddle/codegen/toolchain/tool_path.h"
+#include "heddle/dsl/cuda/timeline.h"
 #include "heddle/heddle.h"
+#include "heddle/runtime/timeline.h"
 #include "support/matchers.h"
 #include "support/test_device.h"
 
@@ -63,6 +66,40 @@ TEST(Guide, Families) {
   // </page>
   EXPECT_THAT(status, IsOk());
   EXPECT_THAT(buffer.download<float>(stream).value(), testing::ElementsAre(3, 6));
+}
+
+// <page>
+const auto smooth =
+    define_kernel("smooth(x, events)", [](Tensor<float, 1> x, TimelineEvents events) {
+      const Timeline timeline(events);  // Timeline() is off: the kernel is as without it
+      Int i = block_idx.x * block_dim.x + thread_idx.x;
+      for (Int step : range(10)) {
+        const TimelineRange whole = timeline.range("step", step);  // to the end of the C++ scope
+        Float before = x(max(i - 1, 0));
+        sync_threads();
+        x(i) = (x(i) + before) / 2.0f;
+        timeline.mark("stored");
+        sync_threads();
+      }
+    });
+// </page>
+
+TEST(Guide, Timelines) {
+  const Stream stream = test_device().create_stream().value();
+  const Buffer memory =
+      test_device().upload(absl::MakeConstSpan(std::vector<float>(64, 1.0f))).value();
+  const auto x = as_tensor<float>(memory, {64});
+  const std::string path = testing::TempDir() + "guide_timeline.json";
+  // <page>
+  TimelineBuffer buffer = TimelineBuffer::allocate(stream, {.warps = 2, .events = 30}).value();
+  Status status = smooth.launch(stream, {.grid = 1, .block = 64}, x, buffer.events());
+  TimelineRecording recording = buffer.read(stream).value();
+  status = recording.write_chrome_trace(path);  // for chrome://tracing and ui.perfetto.dev
+  // </page>
+  EXPECT_THAT(status, IsOk());
+  std::remove(path.c_str());
+  EXPECT_EQ(recording.spans.size(), 2u * 20);
+  EXPECT_EQ(recording.dropped_events, 0);
 }
 
 TEST(Guide, CompilingWithoutAGpu) {
