@@ -11,6 +11,8 @@
 #include "absl/strings/str_format.h"
 #include "heddle/ir/launch/shared_layout.h"
 #include "heddle/runtime/compile_option_text.h"
+#include "heddle/runtime/cuda/cuda_backend.h"
+#include "heddle/runtime/cuda/loss_report.h"
 #include "heddle/runtime/interp_backend.h"
 #include "heddle/runtime/observe/log.h"
 #include "heddle/runtime/observe/ranges.h"
@@ -43,6 +45,21 @@ void log_load(const LaunchSite& site, const std::string& device, size_t cubin_by
                       cubin_bytes == 0 ? "assembled and loaded its PTX"
                                        : absl::StrCat("loaded ", cubin_bytes, " bytes of cubin"),
                       us / 1e3));
+}
+
+// What a report on a lost device says of the arguments.
+std::shared_ptr<const cuda::KernelParameters> parameters_of(const Compilation& code) {
+  auto described = std::make_shared<cuda::KernelParameters>();
+  for (size_t i = 0; i < code.params.size(); ++i) {
+    cuda::KernelParameters::Parameter parameter{code.params[i].name, code.params[i].type, {}, {}};
+    if (i < code.optimized.params().size() && !code.params[i].unbounded) {
+      parameter.extents = code.optimized.params()[i].extents;
+      parameter.strides = code.optimized.params()[i].strides;
+    }
+    described->parameters.push_back(std::move(parameter));
+  }
+  described->slots = code.layout.slots;
+  return described;
 }
 
 }  // namespace
@@ -88,6 +105,9 @@ StatusOr<std::unique_ptr<Executable>> Executable::load(
   log_load(executable->site_, backend->name(), code.assembly.cubin.size(), stopwatch.lap());
   StatusOr<Function> function = module->function(code.ptx.entry);
   if (!function.ok()) return function.status();
+  if (static_cast<cuda::CudaBackend&>(*backend).reporter() != nullptr) {
+    function->describe_parameters(parameters_of(code));
+  }
   executable->function_ = *std::move(function);
   return executable;
 }

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "heddle/runtime/cuda/cuda_graph.h"
+#include "heddle/runtime/cuda/loss_report.h"
 
 namespace heddle::runtime::cuda {
 namespace {
@@ -71,8 +72,9 @@ StatusOr<DeviceInfo> query_info(const Driver& driver, DeviceOrdinal device,
   return info;
 }
 
-bool sync_requested() {
-  const char* value = std::getenv("HEDDLE_SYNC");
+// Whether an environment variable is set, and not to 0.
+bool is_on(const char* variable) {
+  const char* value = std::getenv(variable);
   return value != nullptr && *value != '\0' && std::string(value) != "0";
 }
 
@@ -131,7 +133,9 @@ CudaBackend::CudaBackend(const Driver& driver, DeviceOrdinal device, ContextHand
       driver_(driver),
       device_(device),
       context_(context),
-      synchronous_(sync_requested()) {}
+      driver_blocks_(is_on("CUDA_LAUNCH_BLOCKING")),
+      blocking_(driver_blocks_ || is_on("HEDDLE_LAUNCH_BLOCKING")),
+      reporter_(LossReporter::from_environment()) {}
 
 CudaBackend::~CudaBackend() {
   if (pool_.value_or(nullptr) != nullptr) release(api().mem_pool_destroy, *pool_);
@@ -162,11 +166,30 @@ std::string CudaBackend::blame() const {
   if (records.size() > kListedLaunches) {
     absl::StrAppend(&list, " | and ", records.size() - kListedLaunches, " more");
   }
-  return absl::StrCat(list, " (HEDDLE_SYNC=1 tells which)");
+  return absl::StrCat(list, " (HEDDLE_LAUNCH_BLOCKING=1 tells which)");
 }
 
 std::string CudaBackend::to_text(Amount amount) {
   return amount.unit == nullptr ? "" : absl::StrCat(amount.count, " ", amount.unit);
+}
+
+std::string CudaBackend::report(const char* symbol, const ErrorInfo& info, absl::string_view cause,
+                                const LaunchRecord* culprit) const {
+  if (reporter_ == nullptr) return "";
+  const char* text = nullptr;
+  if (api().get_error_string(Result{info.code}, &text) != Result::kSuccess || text == nullptr) {
+    text = "";
+  }
+  return reporter_->write(
+      {.call = symbol,
+       .code = info.code,
+       .name = info.name,
+       .text = text,
+       .meaning = info.hint,
+       .cause = cause,
+       .device = name(),
+       .info = &this->info(),
+       .unfinished = culprit == nullptr ? ring_.records() : std::vector<LaunchRecord>{*culprit}});
 }
 
 Status CudaBackend::fail(const char* symbol, Result result, absl::string_view subject,
@@ -179,15 +202,21 @@ Status CudaBackend::fail(const char* symbol, Result result, absl::string_view su
                                 ? blame()
                                 : absl::StrCat("caused by ", culprit->site.describe(), " with ",
                                                describe(culprit->shape));
+  std::string hint = info.hint;
   {
     std::lock_guard<std::mutex> lock(loss_mutex_);
     if (loss_.empty()) {
       loss_ = absl::StrCat(name(), " is lost since ", call_name(symbol), " reported ", info.name,
                            " (", info.code, "), ", cause, "; restart the process to use it again");
+      if (const std::string about = report(symbol, info, cause, culprit); !about.empty()) {
+        absl::StrAppend(&loss_, "; ", about);
+        absl::StrAppend(&hint, "; ", about);
+      }
     }
   }
   lost_.store(true, std::memory_order_release);
   failure.detail = cause;
+  failure.hint = hint;
   return driver_error(api(), result, failure);
 }
 
@@ -274,7 +303,10 @@ StatusOr<DeviceAddress> CudaBackend::allocate_by(
     trim_memory_pools();
     result = function(&address, bytes, rest...);
   }
-  if (result == Result::kSuccess) return address;
+  if (result == Result::kSuccess) {
+    if (reporter_ != nullptr) reporter_->allocated(address, bytes);
+    return address;
+  }
   if (result == Result::kOutOfMemory) return out_of_memory(function.symbol, bytes);
   return fail(function.symbol, result, to_text({bytes, "bytes"}));
 }
@@ -283,7 +315,10 @@ StatusOr<DeviceAddress> CudaBackend::allocate(size_t bytes) {
   return allocate_by(api().mem_alloc, bytes);
 }
 
-void CudaBackend::deallocate(DeviceAddress address) noexcept { release(api().mem_free, address); }
+void CudaBackend::deallocate(DeviceAddress address) noexcept {
+  if (reporter_ != nullptr) reporter_->freed(address);
+  release(api().mem_free, address);
+}
 
 StatusOr<DeviceAddress> CudaBackend::allocate_in(StreamHandle stream, size_t bytes) {
   if (recordings_.any()) {
@@ -308,6 +343,7 @@ void CudaBackend::deallocate_in(StreamHandle stream, DeviceAddress address) noex
   }
   const StatusOr<MemoryPoolHandle> pool = memory_pool();
   if (!pool.ok() || *pool == nullptr) return deallocate(address);
+  if (reporter_ != nullptr) reporter_->freed(address);
   release(api().mem_free_async, address, driver_stream(stream));
 }
 

@@ -4,7 +4,9 @@
 // makes it so and undoes that. After an error that the driver calls sticky the backend is lost:
 // every later call fails at once, with the launch that is to blame.
 //
-// HEDDLE_SYNC=1 in the environment waits after every launch, so that the blame is exact.
+// HEDDLE_LAUNCH_BLOCKING=1 in the environment waits after every launch, so that the blame is exact. So does
+// CUDA_LAUNCH_BLOCKING=1, with which the driver waits too, and every other user of CUDA in the process.
+// HEDDLE_REPORT_DIR has a report written when the device is lost (loss_report.h).
 #pragma once
 
 #include <atomic>
@@ -21,6 +23,8 @@
 #include "heddle/runtime/graph/graph_memory.h"
 
 namespace heddle::runtime::cuda {
+
+class LossReporter;
 
 inline DriverStream driver_stream(StreamHandle handle) {
   return reinterpret_cast<DriverStream>(static_cast<uintptr_t>(handle));
@@ -163,7 +167,11 @@ class CudaBackend final : public Backend {
   LaunchRing& ring() { return ring_; }
   Recordings& recordings() { return recordings_; }
   GraphMemory& graph_memory() { return graph_memory_; }
-  bool synchronous() const { return synchronous_; }
+  // Whether each launch is waited for; and whether the driver does so before its call returns.
+  bool blocking() const { return blocking_; }
+  bool driver_blocks() const { return driver_blocks_; }
+  // Null where no report is asked for.
+  LossReporter* reporter() const { return reporter_.get(); }
 
  private:
   CudaBackend(const Driver& driver, DeviceOrdinal device, ContextHandle context, std::string name,
@@ -181,11 +189,16 @@ class CudaBackend final : public Backend {
   StatusOr<MemoryPoolHandle> memory_pool();
   void event_reached(EventHandle event);
   std::string blame() const;
+  // What a message says of the report; empty where none is asked for.
+  std::string report(const char* symbol, const ErrorInfo& info, absl::string_view cause,
+                     const LaunchRecord* culprit) const;
 
   const Driver& driver_;
   const DeviceOrdinal device_;
   const ContextHandle context_;
-  const bool synchronous_;
+  const bool driver_blocks_;
+  const bool blocking_;
+  const std::unique_ptr<LossReporter> reporter_;
   LaunchRing ring_;
   Recordings recordings_{*this};
   GraphMemory graph_memory_;

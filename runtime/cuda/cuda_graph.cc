@@ -152,7 +152,7 @@ Status CudaGraph::launch(StreamHandle stream) {
     for (const uint64_t ticket : tickets) gpu_.ring().remove(ticket);
     return status;
   }
-  if (!gpu_.synchronous()) return status;
+  if (!gpu_.blocking()) return status;
   const StatusOr<bool> captured = gpu_.is_captured(stream);
   if (!captured.ok()) return captured.status();
   return *captured ? status : gpu_.synchronize_stream(stream);

@@ -78,8 +78,9 @@ std::vector<LaunchRecord> LaunchRing::records() const {
     shape.block = unpack(words[2]);
     shape.cluster = unpack(words[3]);
     shape.shared_bytes = static_cast<int64_t>(words[4]);
-    found.emplace_back(state, LaunchRecord{LaunchSite::of_word(words[5]), shape,
-                                           StreamHandle{static_cast<uintptr_t>(words[0])}});
+    found.emplace_back(state,
+                       LaunchRecord{LaunchSite::of_word(words[5]), shape,
+                                    StreamHandle{static_cast<uintptr_t>(words[0])}, state / 2 - 1});
   }
   std::sort(found.begin(), found.end(),
             [](const auto& a, const auto& b) { return a.first > b.first; });

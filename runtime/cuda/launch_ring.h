@@ -21,6 +21,7 @@ struct LaunchRecord {
   LaunchSite site;
   LaunchShape shape;
   StreamHandle stream;
+  uint64_t ticket = 0;  // of LaunchRing::add
 };
 
 class LaunchRing {

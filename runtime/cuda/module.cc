@@ -191,6 +191,11 @@ Status Function::reserve_dynamic_shared(int64_t bytes) const {
   return cuda::reserve_dynamic_shared(*state_, bytes, state_->site);
 }
 
+void Function::describe_parameters(std::shared_ptr<const cuda::KernelParameters> parameters) const {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  state_->described = std::move(parameters);
+}
+
 StatusOr<int64_t> Function::max_resident_blocks(const LaunchShape& shape) const {
   return cuda::max_resident_blocks(*state_, shape, state_->site);
 }

@@ -32,6 +32,7 @@ namespace cuda {
 struct CheckedLaunch;
 struct ModuleState;
 struct FunctionState;
+struct KernelParameters;
 }  // namespace cuda
 
 // What the driver says of a loaded kernel.
@@ -59,6 +60,9 @@ class Function {
   // Blocks that can be resident on the device at once in a launch with this block, cluster and
   // dynamic shared memory; the grid is ignored. Answers are remembered.
   StatusOr<int64_t> max_resident_blocks(const LaunchShape& shape) const;
+
+  // Says what its parameter block means, for reports (loss_report.h).
+  void describe_parameters(std::shared_ptr<const cuda::KernelParameters> parameters) const;
 
  private:
   friend class Module;

@@ -15,6 +15,7 @@
 namespace heddle::runtime::cuda {
 
 struct FunctionState;
+struct KernelParameters;
 
 struct ModuleState {
   ModuleState(std::shared_ptr<CudaBackend> owner, ModuleHandle loaded, std::string jit_log)
@@ -58,6 +59,13 @@ struct FunctionState {
   // Blocks resident at once, by cluster extents, threads of a block and dynamic shared bytes.
   using OccupancyKey = std::array<int64_t, 5>;
   std::map<OccupancyKey, int64_t> resident_blocks;
+  // What reports say of arguments; null where nobody has said it.
+  std::shared_ptr<const KernelParameters> described;
+
+  std::shared_ptr<const KernelParameters> parameters() {
+    const std::lock_guard<std::mutex> lock(mutex);
+    return described;
+  }
 };
 
 // Function's operations with a site for their messages.

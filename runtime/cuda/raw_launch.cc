@@ -7,6 +7,7 @@
 #include "heddle/ir/wording.h"
 #include "heddle/runtime/cuda/checked_launch.h"
 #include "heddle/runtime/cuda/cuda_backend.h"
+#include "heddle/runtime/cuda/loss_report.h"
 #include "heddle/runtime/cuda/module.h"
 #include "heddle/runtime/cuda/module_state.h"
 
@@ -99,7 +100,7 @@ Status check_residency(FunctionState& state, const LaunchShape& shape, const Lau
   return check_cooperative(info, shape, *resident, site);
 }
 
-// Only with HEDDLE_SYNC=1: waits for the launch, so that a fault is known to be its own.
+// Only with HEDDLE_LAUNCH_BLOCKING=1 or CUDA_LAUNCH_BLOCKING=1: waits for the launch, so that a fault is known to be its own.
 Status wait_for_launch(CudaBackend& gpu, const LaunchSite& site, const LaunchShape& shape,
                        StreamHandle stream, uint64_t ticket) {
   const StatusOr<bool> captured = gpu.is_captured(stream);
@@ -112,7 +113,7 @@ Status wait_for_launch(CudaBackend& gpu, const LaunchSite& site, const LaunchSha
     gpu.ring().complete(stream, ticket + 1);
     return OkStatus();
   }
-  const cuda::LaunchRecord culprit{site, shape, stream};
+  const cuda::LaunchRecord culprit{site, shape, stream, ticket};
   return gpu.fail(api.stream_synchronize.symbol, result, site.describe(), "", &culprit);
 }
 
@@ -293,21 +294,29 @@ Status enqueue(const cuda::CheckedLaunch& launch, StreamHandle stream, const voi
   }
   // Recorded first: another thread may meet this launch's fault before the call below returns.
   const uint64_t ticket = gpu.ring().add(site, shape, stream);
+  if (ABSL_PREDICT_FALSE(gpu.reporter() != nullptr && recording == nullptr)) {
+    gpu.reporter()->launched({site, shape, stream, ticket}, state.attributes, state.parameters(),
+                             parameters, bytes);
+  }
   const bool one_by_one = !places.empty();
   const Result result =
       gpu.api().launch_kernel_ex(&config, state.handle, one_by_one ? pointers.data() : nullptr,
                                  one_by_one || bytes == 0 ? nullptr : const_cast<void**>(extra));
   if (ABSL_PREDICT_FALSE(result != Result::kSuccess)) {
     gpu.ring().remove(ticket);
+    // A driver that waits has waited for the launches before: the fault is this one's.
+    const cuda::LaunchRecord culprit{site, shape, stream, ticket};
+    if (gpu.reporter() != nullptr && !gpu.driver_blocks()) gpu.reporter()->refused(ticket);
     return gpu.fail(gpu.api().launch_kernel_ex.symbol, result,
-                    absl::StrCat(site.describe(), " with ", describe(shape)));
+                    absl::StrCat(site.describe(), " with ", describe(shape)), "",
+                    gpu.driver_blocks() ? &culprit : nullptr);
   }
   if (ABSL_PREDICT_FALSE(recording != nullptr)) {
     gpu.ring().remove(ticket);  // it has not run
     recording->note({site, shape, stream});
     return OkStatus();
   }
-  if (ABSL_PREDICT_FALSE(gpu.synchronous())) {
+  if (ABSL_PREDICT_FALSE(gpu.blocking())) {
     return wait_for_launch(gpu, site, shape, stream, ticket);
   }
   return OkStatus();

@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "heddle/heddle.h"
@@ -53,6 +54,26 @@ TEST(InterpBackendTest, CompletesWorkWhenTheEnvironmentSays) {
   EXPECT_EQ(device.interp()->completion().when, ir::interp::Completion::When::kEarly);
   EXPECT_EQ(device.set_completion("seed:x").message(),
             "completion 'seed:x' is none of early, late and seed:N, such as seed:7");
+}
+
+TEST(InterpBackendTest, AssertionsSayTheLineAndTheThread) {
+  const Device device = Device::open("interp").value();
+  const Buffer out = device.allocate(4 * 6 * sizeof(int32_t)).value();
+  const int line = __LINE__ + 3;
+  const auto kernel = define_kernel("asserts(y, n)", [](Tensor<int32_t, 1> y, Int n) {
+    const Int i = thread_idx.x + 2 * thread_idx.y + 6 * block_idx.x;
+    device_assert(i < n, "more threads than n");
+    y(i) = i;
+  });
+  const auto launch = [&](int n) {
+    return kernel.launch(device.default_stream(), {.grid = 4, .block = {2, 3}},
+                         as_tensor<int32_t>(out, {24}), n);
+  };
+  EXPECT_TRUE(launch(24).ok());
+  EXPECT_THAT(std::string(launch(23).message()),
+              HasSubstr(absl::StrCat("interp_backend_test.cc:", line,
+                                     ": error: assertion failed: more threads than n (kernel "
+                                     "'asserts', block (3, 0, 0), thread (1, 2, 0))")));
 }
 
 // As a GPU does: what a kernel's own arrays take counts.

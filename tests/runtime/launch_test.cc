@@ -418,7 +418,7 @@ TEST_F(LaunchTest, AFaultWithSeveralSuspectsListsThem) {
                         "(k.cc:6) with grid 6x1x1, block 1x1x1 | kernel 'k5' (k.cc:5) with grid "
                         "5x1x1, block 1x1x1 | kernel 'k4' (k.cc:4) with grid 4x1x1, block 1x1x1 | "
                         "kernel 'k3' (k.cc:3) with grid 3x1x1, block 1x1x1 | and 2 more "
-                        "(HEDDLE_SYNC=1 tells which)"));
+                        "(HEDDLE_LAUNCH_BLOCKING=1 tells which)"));
 }
 
 TEST_F(LaunchTest, WaitingForTheDeviceClearsAllSuspects) {
@@ -462,8 +462,8 @@ TEST_F(LaunchTest, EventsAndQueriesClearTheSuspectsThatTheyCover) {
   EXPECT_TRUE(ring.records().empty());
 }
 
-TEST_F(LaunchTest, HeddleSyncWaitsAndBlamesExactly) {
-  setenv("HEDDLE_SYNC", "1", 1);
+TEST_F(LaunchTest, LaunchBlockingWaitsAndBlamesExactly) {
+  setenv("HEDDLE_LAUNCH_BLOCKING", "1", 1);
   const Loaded loaded = load();
   const LaunchSite other("copy", "copy.cc", 3);
   ASSERT_TRUE(launch_raw(loaded.function, {.grid = 1, .block = 1}, nullptr, 0, &other).ok());
@@ -480,8 +480,26 @@ TEST_F(LaunchTest, HeddleSyncWaitsAndBlamesExactly) {
               HasSubstr("caused by kernel 'row_sum' (row_sum.cc:14)"));
 }
 
-TEST_F(LaunchTest, HeddleSyncLeavesCapturesAlone) {
-  setenv("HEDDLE_SYNC", "1", 1);
+// The driver waits inside its call, so that the fault that it reports is the launch's.
+TEST_F(LaunchTest, ADriverThatBlocksBlamesTheLaunchThatFails) {
+  const auto blamed = [&] {
+    const Loaded loaded = load();
+    const LaunchSite other("copy", "copy.cc", 3);
+    EXPECT_TRUE(launch_raw(loaded.function, {.grid = 1, .block = 1}, nullptr, 0, &other).ok());
+    fake_->fail("cuLaunchKernelEx", 700);
+    const Status status = launch_raw(loaded.function, {.grid = 2, .block = 1}, nullptr, 0, &site_);
+    fake_->reset();
+    return std::string(status.message());
+  };
+  EXPECT_THAT(blamed(), HasSubstr("caused by kernel 'copy' (copy.cc:3)"));
+  setenv("HEDDLE_LAUNCH_BLOCKING", "1", 1);
+  EXPECT_THAT(blamed(), HasSubstr("no launch of this program is unfinished"));
+  setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
+  EXPECT_THAT(blamed(), HasSubstr("caused by kernel 'row_sum' (row_sum.cc:14) with grid 2x1x1"));
+}
+
+TEST_F(LaunchTest, LaunchBlockingLeavesCapturesAlone) {
+  setenv("HEDDLE_LAUNCH_BLOCKING", "1", 1);
   const Loaded loaded = load();
   fake_->set_capturing(true);
   ASSERT_TRUE(launch_raw(loaded.function, {.grid = 1, .block = 1}, nullptr, 0, &site_).ok());
@@ -491,8 +509,8 @@ TEST_F(LaunchTest, HeddleSyncLeavesCapturesAlone) {
             400);
 }
 
-TEST_F(LaunchTest, HeddleSyncZeroIsOff) {
-  setenv("HEDDLE_SYNC", "0", 1);
+TEST_F(LaunchTest, LaunchBlockingZeroIsOff) {
+  setenv("HEDDLE_LAUNCH_BLOCKING", "0", 1);
   const Loaded loaded = load();
   ASSERT_TRUE(launch_raw(loaded.function, {.grid = 1, .block = 1}, nullptr, 0, &site_).ok());
   EXPECT_THAT(new_calls(), Not(Contains("cuStreamSynchronize")));

@@ -173,13 +173,28 @@ Finding defaults() {
 Finding variables() {
   Json json = Json::object();
   std::string text;
-  for (const char* name : {"HEDDLE_OPTIONS",   "HEDDLE_PTXAS",     "HEDDLE_PTX_LIBRARY",
-                           "HEDDLE_NVDISASM",  "HEDDLE_CUOBJDUMP", "HEDDLE_CUDA_LIBRARY",
-                           "CUDA_HOME",        "CUDA_PATH",        "CUDA_VISIBLE_DEVICES",
-                           "HEDDLE_LOG",       "HEDDLE_NVTX",      "HEDDLE_DUMP",
-                           "HEDDLE_DUMP_DIR",  "HEDDLE_PASSES",    "HEDDLE_INTERP_COMPLETION",
-                           "HEDDLE_SYNC",      "HEDDLE_TUNE",      "HEDDLE_CACHE",
-                           "HEDDLE_CACHE_DIR", "HEDDLE_CACHE_MIB"}) {
+  for (const char* name : {"HEDDLE_OPTIONS",
+                           "HEDDLE_PTXAS",
+                           "HEDDLE_PTX_LIBRARY",
+                           "HEDDLE_NVDISASM",
+                           "HEDDLE_CUOBJDUMP",
+                           "HEDDLE_CUDA_LIBRARY",
+                           "CUDA_HOME",
+                           "CUDA_PATH",
+                           "CUDA_VISIBLE_DEVICES",
+                           "CUDA_LAUNCH_BLOCKING",
+                           "HEDDLE_LOG",
+                           "HEDDLE_NVTX",
+                           "HEDDLE_DUMP",
+                           "HEDDLE_DUMP_DIR",
+                           "HEDDLE_PASSES",
+                           "HEDDLE_INTERP_COMPLETION",
+                           "HEDDLE_LAUNCH_BLOCKING",
+                           "HEDDLE_REPORT_DIR",
+                           "HEDDLE_TUNE",
+                           "HEDDLE_CACHE",
+                           "HEDDLE_CACHE_DIR",
+                           "HEDDLE_CACHE_MIB"}) {
     const char* const value = std::getenv(name);
     if (value == nullptr) continue;
     json[name] = value;

@@ -144,7 +144,7 @@ class SynchronousCudaGraphTest : public CudaGraphFaultsTest {
  protected:
   void SetUp() override {
     FakeDriverTest::SetUp();
-    setenv("HEDDLE_SYNC", "1", 1);
+    setenv("HEDDLE_LAUNCH_BLOCKING", "1", 1);
     device_ = Device::open("cuda:0").value();
     stream_ = device_->create_stream().value();
     function_ = load();

@@ -310,7 +310,7 @@ TEST_F(CudaGraphTest, WaitsForEachLaunchWhereThatIsAskedFor) {
   function_.reset();
   stream_.reset();
   device_.reset();
-  setenv("HEDDLE_SYNC", "1", 1);
+  setenv("HEDDLE_LAUNCH_BLOCKING", "1", 1);
   open();
   const Graph graph = Graph::capture(*stream_, launch(1)).value();
   EXPECT_THAT(fake_->calls(), Not(Contains("cuStreamSynchronize")));

@@ -145,7 +145,7 @@ class DriverFaultsTest : public FakeDriverTest {};
 
 TEST_F(DriverFaultsTest, TheScenarioMakesEveryCall) {
   setenv("HEDDLE_CUDA_LIBRARY", fresh_name().c_str(), 1);
-  setenv("HEDDLE_SYNC", "1", 1);
+  setenv("HEDDLE_LAUNCH_BLOCKING", "1", 1);
   StatusOr<Device> device = UnknownError("");
   ASSERT_TRUE(use_everything(device).ok());
   device = UnknownError("");
@@ -160,7 +160,7 @@ TEST_F(DriverFaultsTest, TheScenarioMakesEveryCall) {
 }
 
 TEST_F(DriverFaultsTest, EveryCodeFromEveryCall) {
-  setenv("HEDDLE_SYNC", "1", 1);
+  setenv("HEDDLE_LAUNCH_BLOCKING", "1", 1);
   int cases = 0;
   for (const std::string& symbol : all_symbols()) {
     if (is_silent(symbol)) continue;

@@ -39,12 +39,14 @@ class FakeDriverTest : public testing::Test {
     fake_->reset();
     fake_->set_current_context(nullptr);
     setenv("HEDDLE_CUDA_LIBRARY", library_.c_str(), 1);
-    unsetenv("HEDDLE_SYNC");
+    unsetenv("HEDDLE_LAUNCH_BLOCKING");
+    unsetenv("CUDA_LAUNCH_BLOCKING");
   }
 
   void TearDown() override {
     unsetenv("HEDDLE_CUDA_LIBRARY");
-    unsetenv("HEDDLE_SYNC");
+    unsetenv("HEDDLE_LAUNCH_BLOCKING");
+    unsetenv("CUDA_LAUNCH_BLOCKING");
     if (fake_ == nullptr) return;
     if (!leaks_expected_) expect_nothing_live();
     EXPECT_EQ(fake_->current_context(), nullptr);

@@ -310,11 +310,11 @@ TEST_F(GpuFaultDeathTest, Trap) {
               HasSubstr("caused by kernel 'culprit' (culprit.cc:2)"));
 }
 
-TEST_F(GpuFaultDeathTest, HeddleSyncReportsAtTheLaunch) {
-  setenv("HEDDLE_SYNC", "1", 1);
+TEST_F(GpuFaultDeathTest, LaunchBlockingReportsAtTheLaunch) {
+  setenv("HEDDLE_LAUNCH_BLOCKING", "1", 1);
   EXPECT_EXIT(fault("store", 0x10, 0), testing::ExitedWithCode(0),
               ReportsFault(700, "cuStreamSynchronize for kernel 'culprit' (culprit.cc:2)"));
-  unsetenv("HEDDLE_SYNC");
+  unsetenv("HEDDLE_LAUNCH_BLOCKING");
 }
 
 }  // namespace
