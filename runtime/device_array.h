@@ -26,8 +26,8 @@ namespace heddle::runtime {
 
 // The elements and bytes of an array of these extents. kInvalidArgument where one is negative, or 64 bits do not hold them.
 struct ArraySize {
-  int64_t elements = 0;
-  size_t bytes = 0;
+  int64_t elements = 0;  // all of them
+  size_t bytes = 0;      // that they take
 };
 StatusOr<ArraySize> array_size(absl::Span<const int64_t> extents, size_t element_bytes);
 // kInvalidArgument where an array of these extents is to be made of another number of values.

@@ -23,13 +23,16 @@ inline constexpr int64_t kAny = INT64_MIN;
 // An extent of a signature: a number of elements, kAny, or sym("rows"): one that the launch decides, the same wherever the signature has
 // that name. A launch whose tensors differ in it is refused, and the code has one value for all of them.
 struct Extent {
-  int64_t number = kAny;
-  std::string name = {};
+  int64_t number = kAny;  // of elements, or kAny
+  std::string name = {};  // empty: it has none
 
+  // A number, or kAny.
   template <std::integral T>
   Extent(T elements) : number(static_cast<int64_t>(elements)) {}  // NOLINT: converts
+  // One that the launch decides, by its name.
   explicit Extent(std::string symbol) : name(std::move(symbol)) {}
 };
+// An extent by its name, which is an identifier.
 inline Extent sym(std::string name) { return Extent(std::move(name)); }
 
 // What is known of an argument that a kernel is compiled for. Functions set a property and return

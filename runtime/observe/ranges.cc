@@ -69,12 +69,12 @@ Status set_profiler_ranges(bool on) {
 }
 
 bool profiler_ranges_are_on() {
-  if (detail::ranges.load(std::memory_order_relaxed) == Ranges::kUnread) {
+  if (detail::ranges.load(std::memory_order_relaxed) == Ranges::kNotAsked) {
     // What is wrong is said by one thread.
     static std::mutex& mutex = *new std::mutex;
     const std::lock_guard<std::mutex> lock(mutex);
-    Ranges unread = Ranges::kUnread;
-    if (detail::ranges.load() == Ranges::kUnread) {
+    Ranges unread = Ranges::kNotAsked;
+    if (detail::ranges.load() == Ranges::kNotAsked) {
       const Ranges wanted = wanted_by_environment() ? Ranges::kOn : Ranges::kOff;
       detail::ranges.compare_exchange_strong(unread, wanted);
     }

@@ -16,9 +16,9 @@
 namespace heddle::runtime {
 
 namespace detail {
-enum class Ranges : uint8_t { kUnread, kOff, kOn };
-// kUnread until somebody has asked.
-inline std::atomic<Ranges> ranges{Ranges::kUnread};
+enum class Ranges : uint8_t { kNotAsked, kOff, kOn };
+// kNotAsked until somebody has asked.
+inline std::atomic<Ranges> ranges{Ranges::kNotAsked};
 }  // namespace detail
 
 // Whether this build can make ranges: NVTX's header was there when it was built.
