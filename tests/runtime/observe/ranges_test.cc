@@ -101,7 +101,7 @@ TEST_F(RangesTest, AreOfCompilationsAndLaunches) {
 // Asks as a process does that nobody has asked yet.
 bool are_on(const char* word) {
   setenv("HEDDLE_NVTX", word, 1);
-  detail::ranges.store(detail::Ranges::kUnread);
+  detail::ranges.store(detail::Ranges::kNotAsked);
   const bool first = profiler_ranges_are_on();
   const bool second = profiler_ranges_are_on();
   EXPECT_EQ(first, second);
