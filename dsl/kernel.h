@@ -283,10 +283,14 @@ bool append_value(const T& value, ByteSink& sink) {
     sink.add(&size, sizeof(size));
     sink.add(value.c_str(), size);
     return true;
+  } else if constexpr ((std::is_arithmetic_v<T> && !std::is_same_v<T, long double>) ||
+                       std::is_enum_v<T>) {
+    sink.add(&value, sizeof(value));
+    return true;
   } else if constexpr (IsPlainValue<T>) {
     T copy = value;
 #ifdef __clang__
-    if constexpr (!std::has_unique_object_representations_v<T> && !std::is_floating_point_v<T>) {
+    if constexpr (!std::has_unique_object_representations_v<T>) {
       return false;  // bytes between its members may be anything
     }
 #else

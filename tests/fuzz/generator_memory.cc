@@ -73,6 +73,20 @@ void MemoryGenerator::declare() {
     for (const Scalar s : kFloats) scalar(s);
   }
 
+  // All arrays have as many elements, and the launch may be asked to see that.
+  for (size_t tied = chance(40) ? 1 + below(3) : 0; tied > 0; --tied) {
+    const auto length = [&] {
+      return keep(b_.create(Opcode::kExtent, {arrays_[below(arrays_.size())].view}, ir::kI64Type,
+                            {{AttrKey::kDim, 0}}),
+                  Scope::kGrid);
+    };
+    const ValueId one = length();
+    const ValueId other = chance(70) ? length() : number(ir::kI64Type, kElements);
+    const ValueId same = keep(b_.create(Opcode::kEq, {one, other}), Scope::kGrid);
+    const auto message = static_cast<int64_t>(ir::index_of(kernel_.intern("tied")));
+    b_.create_op(Opcode::kRequire, {same}, Type::none(), {{AttrKey::kMessage, message}});
+  }
+
   ValueId coordinate[3];
   ValueId extent[3];
   for (const int64_t axis : {0, 1, 2}) {

@@ -126,6 +126,7 @@ constexpr std::pair<Opcode, Handler> kHandlers[] = {
      }},
     {Opcode::kAssert, assertion},
     {Opcode::kPin, [](State&, const Op&, const Threads&) { return true; }},
+    {Opcode::kRequire, [](State&, const Op&, const Threads&) { return true; }},
 };
 
 }  // namespace

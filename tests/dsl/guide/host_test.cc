@@ -51,6 +51,34 @@ TEST(Guide, Contracts) {
 }
 
 // <page>
+const auto product =
+    define_kernel("product(a[m, k], b[k, 64], c[m, 64])",
+                  [](Tensor<const float, 2> a, Tensor<const float, 2> b, Tensor<float, 2> c) {
+                    const Int m = block_idx.x, n = thread_idx.x;
+                    Float sum = 0.0f;
+                    for (Int k : range(a.shape(1))) sum += a(m, k) * b(k, n);
+                    c(m, n) = sum;
+                  });
+// </page>
+
+TEST(Guide, NamedExtents) {
+  // <page>
+  auto compiled = product.compile(
+      Signature{tensor({sym("m"), 32}), tensor({32, kAny}), tensor({sym("m"), kAny})});
+  // </page>
+  ASSERT_THAT(compiled, IsOk());
+  const Stream stream = test_device().create_stream().value();
+  const std::vector<float> ones(64 * 64, 1.0f);
+  const auto x = DeviceArray<float, 2>::upload(test_device(), {64, 64}, ones).value();
+  auto c = DeviceArray<float, 2>::allocate(test_device(), {64, 64}).value();
+  ASSERT_THAT(product.launch(stream, {.grid = 64, .block = 64}, x, x, c), IsOk());
+  EXPECT_THAT(c.download(stream).value(), testing::Each(64.0f));
+  EXPECT_THAT(product.launch(stream, {.grid = 64, .block = 64}, x, x,
+                             as_tensor<float>(c.buffer(), {32, 64})),
+              Fails(StatusCode::kInvalidArgument, "its extent m is 64 in a.shape(0) and 32 in"));
+}
+
+// <page>
 const auto scale = kernel_family("scale(x)", [](float factor, Tensor<float, 1> x) {
   Int i = block_idx.x * block_dim.x + thread_idx.x;
   If(i < x.shape(0), [&] { x(i) *= factor; });

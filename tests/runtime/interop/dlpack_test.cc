@@ -443,5 +443,34 @@ TEST_F(DlpackOnGpuTest, StreamsWait) {
   EXPECT_THAT(let_stream_wait(-2, ours), Fails(kInvalid, "-2 is no stream"));
 }
 
+// As README.md shows it.
+TEST(Dlpack, TheLinesOfTheReadme) {
+  const auto row_sum =
+      define_kernel("row_sum(x, y)", [](Tensor<const float, 2> x, Tensor<float, 1> y) {
+        const Int row = block_idx.x;
+        If(thread_idx.x == 0, [&] { y(row) = x(row, 0) + x(row, 1) + x(row, 2); });
+      });
+  const Device device = Device::open_private_interp(InterpBackend::default_info());
+  const Stream stream = device.create_stream().value();
+  Buffer in = device.upload<float>({1, 2, 3, 4, 5, 6}).value();
+  Buffer out = device.allocate(2 * sizeof(float)).value();
+  DLManagedTensorVersioned* const managed =
+      to_dlpack(std::move(in), {.dtype = DType::kF32, .extents = {2, 3}}).value();
+  // <page>
+  // Checks device, type and layout; calls the deleter once, also after an error.
+  StatusOr<DlpackTensor> x = from_dlpack(device, managed);
+  Status status =
+      row_sum.launch(stream, {.grid = 2, .block = 128}, x->as_tensor<const float, 2>().value(),
+                     as_tensor<float>(out, {2}));
+  StatusOr<DLManagedTensorVersioned*> y =
+      to_dlpack(std::move(out), {.dtype = DType::kF32, .extents = {2}});
+  // </page>
+  ASSERT_TRUE(status.ok()) << status;
+  const auto* const sums = static_cast<const float*>((*y)->dl_tensor.data);
+  EXPECT_EQ(sums[0], 6);
+  EXPECT_EQ(sums[1], 15);
+  (*y)->deleter(*y);
+}
+
 }  // namespace
 }  // namespace heddle::runtime

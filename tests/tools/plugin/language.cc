@@ -8,6 +8,7 @@
 #include "heddle/heddle.h"
 #include "heddle/runtime/operation/registry.h"
 // Those that the umbrella does not bring.
+#include "heddle/dsl/cuda/timeline.h"
 #include "heddle/dsl/extend/custom_function.h"
 #include "heddle/dsl/extend/replace_op.h"
 #include "heddle/dsl/layout/calculator.h"
@@ -70,6 +71,11 @@ const Word bulk("dsl/cuda/bulk.h", [](X x, Y y, Int) {
   bulk_add(y.at(0), tile.at(0), 256);
   bulk_commit();
   bulk_wait();
+});
+const Word timeline("dsl/cuda/timeline.h", [](X x, Y y, Int) {
+  const Timeline off;
+  const auto range = off.range("copy");
+  y(thread_idx.x) = x(thread_idx.x);
 });
 const Word tensor_map("dsl/cuda/tensor_map.h", [](X x, Y y, Int) {
   const TensorMap from(x, {32});
