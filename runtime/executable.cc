@@ -88,6 +88,13 @@ CompileOptions Executable::options_for(const Backend& backend, CompileOptions op
   return options;
 }
 
+CompileOptions Executable::launch_options_for(const Backend& backend) {
+  CompileOptions options;
+  if (const auto asked = backend.launch_options()) options = *asked;
+  options.stage = Stage::kCubin;
+  return options_for(backend, std::move(options));
+}
+
 StatusOr<std::unique_ptr<Executable>> Executable::load(
     const std::shared_ptr<Backend>& backend, std::shared_ptr<const Compilation> compilation) {
   auto executable = std::unique_ptr<Executable>(new Executable(backend, std::move(compilation)));

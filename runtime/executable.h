@@ -39,6 +39,8 @@ class Executable {
   // What a device needs of a compilation: the stage, and its own architecture unless the caller or
   // HEDDLE_OPTIONS names one.
   static CompileOptions options_for(const Backend& backend, CompileOptions options);
+  // What launches on a device compile with, but for block and cluster: Device::set_launch_options(), and what it needs.
+  static CompileOptions launch_options_for(const Backend& backend);
 
   // Loads a compilation. Where it holds no cubin, the driver assembles the PTX itself.
   static StatusOr<std::unique_ptr<Executable>> load(const std::shared_ptr<Backend>& backend,

@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "heddle/ir/target.h"
 #include "heddle/ir/wording.h"
+#include "heddle/runtime/ahead/launch_recorder.h"
 #include "heddle/runtime/argument_facts.h"
 #include "heddle/runtime/observe/compile_log_internal.h"
 #include "heddle/runtime/observe/log.h"
@@ -115,10 +116,7 @@ StatusOr<const Executable*> KernelCache::find_or_compile(const ir::KernelSource&
     }
     return found;
   }
-  CompileOptions options;
-  if (const auto asked = backend->launch_options()) options = *asked;
-  options.stage = Stage::kCubin;
-  options = Executable::options_for(*backend, options);
+  CompileOptions options = Executable::launch_options_for(*backend);
   options.block = shape.block_to_compile();
   options.cluster = shape.cluster;
   const StatusOr<const ir::Target*> target = target_of(options);
@@ -153,6 +151,7 @@ StatusOr<const Executable*> KernelCache::find_or_compile(const ir::KernelSource&
   auto* const variant =
       new Variant{*std::move(executable), shape.block, shape.cluster, *target, newest_.load()};
   newest_.store(variant, std::memory_order_release);
+  if (launches_are_recorded()) record_variant(source, shape, **target, options, arguments);
   return variant->executable.get();
 }
 

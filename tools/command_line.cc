@@ -33,6 +33,7 @@ struct Options {
   CacheOptions cache;
   RunOptions run;
   BuildOptions build;
+  WarmOptions warm;
   TuneOptions tune;
   BenchOptions bench;
   ProfileOptions profile;
@@ -167,6 +168,31 @@ CLI::App* add_build(CLI::App& app, Options& options) {
                   "also NAME_tvm_ffi.c, and __tvm_ffi_NAME in the library: for torch, JAX and C++ "
                   "by TVM-FFI");
   return build;
+}
+
+CLI::App* add_warm(CLI::App& app, Options& options) {
+  WarmOptions& o = options.warm;
+  CLI::App* const warm = app.add_subcommand(
+      "warm", "compile what a program has recorded (HEDDLE_RECORD), for the cache on disk");
+  warm->add_option("FILE", o.list, "a warm-up list")
+      ->type_name("")
+      ->required()
+      ->check(given("a file"));
+  CLI::Option* const arch =
+      warm->add_option("--arch", o.arch, "an architecture, such as sm_90a, without a GPU")
+          ->type_name("ARCH")
+          ->check(given("ARCH"));
+  warm->add_option("--device", o.device,
+                   "a GPU, for whose architecture; default: cuda:0 if there is one, else sm_90a")
+      ->type_name("cuda:N")
+      ->check(given("cuda:N"))
+      ->excludes(arch);
+  warm->add_option("--threads", o.threads, "that compile; default: one for each core")
+      ->type_name("N")
+      ->check(whole_number(1024));
+  warm->add_flag("--quiet", o.quiet, "print no line for each that is compiled");
+  warm->add_flag("--json", o.json, "the summary as JSON alone");
+  return warm;
 }
 
 CLI::App* add_tune(CLI::App& app, Options& options) {
@@ -373,7 +399,7 @@ Status check_command(const std::vector<Command>& commands, int argc, char** argv
   std::vector<std::string> names;
   for (const Command& command : commands) names.push_back(command.app->get_name());
   const std::string known =
-      "commands: list, env, cache, run, build, tune, bench, profile, dump, explain, opt, passes, "
+      "commands: list, env, cache, run, build, warm, tune, bench, profile, dump, explain, opt, passes, "
       "reference, "
       "layout ('heddle --help' explains them)";
   if (argc < 2) return InvalidArgumentError(absl::StrCat("what is to be done? ", known));
@@ -398,6 +424,7 @@ Exit dispatch(int argc, char** argv) {
       {add_cache(app, options), [&] { return manage_cache(options.cache); }},
       {add_run(app, options), [&] { return run_kernel(options.run); }},
       {add_build(app, options), [&] { return build_kernel(options.build); }},
+      {add_warm(app, options), [&] { return warm_cache(options.warm); }},
       {add_tune(app, options), [&] { return tune_kernel(options.tune); }},
       {add_bench(app, options), [&] { return bench_kernels(options.bench); }},
       {add_profile(app, options), [&] { return profile_kernel(options.profile); }},

@@ -11,18 +11,18 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "absl/container/inlined_vector.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "heddle/ir/wording.h"
+#include "heddle/runtime/ahead/prepared_call.h"
+#include "heddle/runtime/ahead/warm_up.h"
 #include "heddle/runtime/device.h"
 #include "heddle/runtime/interop/dlpack.h"
 #include "heddle/runtime/observe/observed_launch.h"
 #include "heddle/runtime/observe/ranges.h"
 #include "heddle/runtime/operation/bound_call.h"
 #include "heddle/runtime/operation/catalogue.h"
-#include "heddle/runtime/operation/compile_call.h"
 #include "heddle/runtime/operation/registry.h"
 #include "nlohmann/json.hpp"
 
@@ -45,33 +45,10 @@ struct HeddleDevice {
 
 struct HeddleCall {
   Device device;
-  BoundCall bound;
-  // By the place of the value.
-  std::vector<std::vector<int64_t>> strides;
-  std::vector<int> pointers;  // which of the caller's; -1: no tensor
-  std::string operation;      // its name
-
-  // Calls use() with the arguments, where the caller's tensor i is at address(i).
-  template <class Address, class Use>
-  auto with_arguments(Address&& address, Use&& use) const {
-    absl::InlinedVector<Argument, 8> arguments;
-    for (size_t i = 0; i < bound.values.size(); ++i) {
-      const BoundCall::Value& value = bound.values[i];
-      if (pointers[i] < 0) {  // of an absent tensor the bits are 0
-        arguments.push_back(heddle::runtime::scalar_argument(value.bits));
-        continue;
-      }
-      arguments.push_back(heddle::runtime::tensor_argument(
-          address(static_cast<size_t>(pointers[i])), value.shape.extents.data(), strides[i].data(),
-          static_cast<int>(strides[i].size()), heddle::ir::bytes_of(value.shape.dtype), -1));
-    }
-    return use(arguments);
-  }
+  heddle::PreparedCall prepared;
 };
 
 namespace {
-
-constexpr uint64_t kAlignment = 256;  // of what the device allocates
 
 // What the thread's last call said.
 std::string& said() {
@@ -188,49 +165,18 @@ StatusOr<heddle::runtime::Shapes> shapes_of(absl::Span<const HeddleTensor> tenso
   return shapes;
 }
 
-StatusOr<HeddleCall> bind(const Device& device, const Operation& operation,
-                          const heddle::Settings& settings,
-                          absl::Span<const HeddleTensor> tensors) {
-  const StatusOr<heddle::runtime::Shapes> shapes = shapes_of(tensors);
-  if (!shapes.ok()) return shapes.status();
-  StatusOr<BoundCall> bound = heddle::runtime::bind(operation, settings, *shapes);
-  if (!bound.ok()) return bound.status();
-  HeddleCall call{device, *std::move(bound), {}, {}, operation.name()};
-  for (const BoundCall::Value& value : call.bound.values) {
-    call.strides.emplace_back();
-    call.pointers.push_back(-1);
-    if (!value.argument->is_tensor()) continue;
-    const auto given = absl::c_find_if(
-        tensors, [&](const HeddleTensor& tensor) { return tensor.name == value.argument->name; });
-    if (given == tensors.end()) {
-      return InvalidArgumentError(absl::StrCat("kernel '", operation.name(), "' needs the tensor '",
-                                               value.argument->name, "', ",
-                                               heddle::runtime::describe(value.shape)));
-    }
-    call.strides.back().assign(given->strides, given->strides + given->rank);
-    call.pointers.back() = static_cast<int>(given - tensors.begin());
+// A call of an operation on these tensors.
+StatusOr<heddle::PreparedCall> prepare(const Operation& operation,
+                                       const heddle::Settings& settings,
+                                       absl::Span<const HeddleTensor> tensors) {
+  std::vector<heddle::runtime::CallTensor> given;
+  for (const HeddleTensor& tensor : tensors) {
+    StatusOr<heddle::TensorShape> shape = shape_of(tensor);
+    if (!shape.ok()) return shape.status();
+    given.push_back(
+        {tensor.name, *std::move(shape), {tensor.strides, tensor.strides + tensor.rank}});
   }
-  return call;
-}
-
-// Compiles for memory as the device allocates it: places behind each other that are not touched.
-Status compile(const HeddleCall& call) {
-  std::vector<uint64_t> places(call.bound.values.size(), uint64_t{1} << 40);
-  const auto place_of = [&](size_t tensor) { return places[tensor]; };
-  uint64_t next = uint64_t{1} << 40;
-  call.with_arguments(place_of, [&](absl::Span<const Argument> arguments) {
-    for (size_t i = 0; i < arguments.size(); ++i) {
-      if (call.pointers[i] < 0) continue;
-      const Argument& argument = arguments[i];
-      const auto up = [](uint64_t bytes) { return (bytes + kAlignment - 1) & ~(kAlignment - 1); };
-      next += up(argument.bits - argument.begin);
-      places[static_cast<size_t>(call.pointers[i])] = next;
-      next += up(argument.end - argument.bits) + kAlignment;
-    }
-  });
-  return call.with_arguments(place_of, [&](absl::Span<const Argument> arguments) {
-    return heddle::runtime::compile_call(call.device, *call.bound.function, arguments).status();
-  });
+  return heddle::PreparedCall::bind(operation, settings, given);
 }
 
 // The tensors and sizes of a call that shapes or sizes are given of, as JSON.
@@ -318,11 +264,11 @@ const char* heddle_compile(HeddleDevice* device, const char* operation, const ch
     if (!found.ok()) return found.status();
     const StatusOr<heddle::Settings> chosen = settings_of(**found, settings, setting_count);
     if (!chosen.ok()) return chosen.status();
-    StatusOr<HeddleCall> bound =
-        bind(device->device, **found, *chosen, {tensors, static_cast<size_t>(tensor_count)});
-    if (!bound.ok()) return bound.status();
-    if (Status s = compile(*bound); !s.ok()) return s;
-    *call = new HeddleCall(*std::move(bound));
+    StatusOr<heddle::PreparedCall> prepared =
+        prepare(**found, *chosen, {tensors, static_cast<size_t>(tensor_count)});
+    if (!prepared.ok()) return prepared.status();
+    if (Status s = prepared->compile(device->device); !s.ok()) return s;
+    *call = new HeddleCall{device->device, *std::move(prepared)};
     return OkStatus();
   });
 }
@@ -337,14 +283,34 @@ const char* heddle_launch(HeddleCall* call, void* const* pointers, void* stream)
         stream == nullptr ? device.default_stream()
                           : device.borrow_stream(
                                 heddle::runtime::StreamHandle(reinterpret_cast<uintptr_t>(stream)));
-    return call->with_arguments(
+    const heddle::PreparedCall& prepared = call->prepared;
+    return prepared.with_arguments(
         [&](size_t tensor) { return reinterpret_cast<uint64_t>(pointers[tensor]); },
         [&](absl::Span<const Argument> arguments) {
-          const auto launch = [&] { return call->bound.function->call(on, arguments); };
+          const auto launch = [&] { return prepared.function().call(on, arguments); };
           if (!heddle::runtime::launches_may_be_observed()) return launch();
-          const heddle::runtime::ProfilerRange range(call->operation);
+          const heddle::runtime::ProfilerRange range(prepared.operation());
           return launch();
         });
+  });
+}
+
+const char* heddle_warm_up(HeddleDevice* device, const char* path, int32_t threads,
+                           HeddleProgress progress, void* context, const char** json) {
+  return answer([&]() -> Status {
+    if (Status s = check("heddle_warm_up", {device, path}); !s.ok()) return s;
+    heddle::CompileAllOptions options{.threads = threads};
+    if (progress != nullptr) {
+      options.on_done = [&](const heddle::CompileProgress& p) {
+        const std::string error(p.status.message());
+        progress(context, p.done, p.total, p.job.c_str(), p.status.ok() ? nullptr : error.c_str());
+      };
+    }
+    const StatusOr<heddle::WarmUpReport> report =
+        heddle::warm_up(device->device, {}, path, options);
+    if (!report.ok()) return report.status();
+    if (json != nullptr) *json = (said() = heddle::runtime::to_json(*report)).c_str();
+    return OkStatus();
   });
 }
 

@@ -81,6 +81,17 @@ void heddle_release(HeddleCall* call);
 // call is complete on return.
 const char* heddle_launch(HeddleCall* call, void* const* pointers, void* stream);
 
+// Called when a line of a list has been compiled, or has failed: how many have ended of how many, what it was, and what is wrong with it; NULL: nothing. It
+// is called from any thread, never twice at once.
+typedef void (*HeddleProgress)(void* context, int32_t done, int32_t total, const char* job,
+                               const char* error);
+// Compiles the calls of a warm-up list, on all cores, or on so many threads where `threads` is more than 0: heddle_compile() of such a call then takes no
+// time. A program that runs with HEDDLE_RECORD=FILE in its environment writes one. `progress` and `json` may be NULL; `json` says how many of the lines were
+// warmed, which were skipped, and which have failed: {"lines": 12, "warmed": 9, "there": 1, "skipped": [{"line": 3, "what": "kernel row_sum", "why": …}],
+// "failed": […], "kernels": 14, "from_disk": 3, "seconds": 0.4}. An error of a line is no error of the call; a file that is damaged is.
+const char* heddle_warm_up(HeddleDevice* device, const char* path, int32_t threads,
+                           HeddleProgress progress, void* context, const char** json);
+
 // Memory of the device, aligned to 256 bytes, for callers that have no allocator of their own; and copies between it
 // and the host, which are complete on return. `to` or `from` may lie within an allocation.
 const char* heddle_allocate(HeddleDevice* device, size_t bytes, void** memory);

@@ -62,6 +62,17 @@ struct BuildOptions {
 };
 Exit build_kernel(const BuildOptions& options);
 
+// Compiles what a warm-up list has (runtime/ahead/warm_up.h), for the cache on disk.
+struct WarmOptions {
+  std::string list;    // a file
+  std::string arch;    // "sm_90a": without a GPU; empty: for the device
+  std::string device;  // empty: cuda:0 where there is one, else the default architecture
+  int threads = 0;     // 0: one for each core
+  bool quiet = false;  // no line for each job
+  bool json = false;
+};
+Exit warm_cache(const WarmOptions& options);
+
 // Measures the configurations of a kernel and keeps the fastest; or lists, exports or imports what is kept. `timer`
 // takes the place of a GPU's.
 struct TuneOptions {

@@ -12,13 +12,14 @@ of a tensor with more modes the leading ones are rows. Arrays on the host (NumPy
 checks every access. Arrays with __dlpack__ come from any library, and results go back to it (heddle/dlpack.py): a call on such arrays of a GPU
 waits until it is complete. heddle.torch has the operations as torch's own, with gradients and for torch.compile.
 
-A call is compiled when it is first made for some shapes, strides and settings. Errors are HeddleError.
+A call is compiled when it is first made for some shapes, strides and settings; heddle.warm_up(path) compiles those that an earlier process
+has recorded with HEDDLE_RECORD=path in its environment. Errors are HeddleError.
 """
 from heddle.dlpack import Array
-from heddle.library import HeddleError, Library, shared
+from heddle.library import HeddleError, Library, shared, warm_up
 from heddle.operation import Operation, operation, operations
 
-__all__ = ["Array", "HeddleError", "Library", "Operation", "operation", "operations", "shared"]
+__all__ = ["Array", "HeddleError", "Library", "Operation", "operation", "operations", "shared", "warm_up"]
 
 
 def __getattr__(name):

@@ -14,6 +14,9 @@ class _Tensor(ctypes.Structure):
                 ("extents", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64))]
 
 
+_PROGRESS = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_int32, ctypes.c_char_p, ctypes.c_char_p)
+
+
 def _texts(texts):
     return (ctypes.c_char_p * max(1, len(texts)))(*[text.encode() for text in texts]), len(texts)
 
@@ -45,6 +48,14 @@ def shared():
 def device(name):
     """A device of the process, opened once."""
     return shared().open(name)
+
+
+def warm_up(path, device_name="cuda:0", threads=0, progress=None):
+    """Compiles what an earlier process recorded with HEDDLE_RECORD=path in its environment, on all cores, or on so many threads: the calls of
+    this process then find it. progress(done, total, what, error) is called for each line, error None or a text. Returns a dictionary: of how many
+    lines ("lines") some were compiled ("warmed"), were there already ("there"), and lists of those that were "skipped" or have "failed", each with
+    "line", "what" and "why". Raises HeddleError where the file cannot be read or is damaged, and what progress raises."""
+    return device(device_name).warm_up(path, threads, progress)
 
 
 class Library:
@@ -118,6 +129,21 @@ class Device:
 
     def synchronize(self):
         self.library.call("heddle_synchronize", self.handle)
+
+    def warm_up(self, path, threads=0, progress=None):
+        """Compiles the calls of a warm-up list: a dictionary of what became of its lines."""
+        thrown = []
+
+        def report(_, done, total, job, error):
+            try:
+                if progress and not thrown:
+                    progress(done, total, job.decode(errors="replace"), error.decode(errors="replace") if error else None)
+            except BaseException as exception:  # C passes none on: the caller gets it when all is done
+                thrown.append(exception)
+        described = self.library.json("heddle_warm_up", self.handle, os.fsencode(path), ctypes.c_int32(threads), _PROGRESS(report), None)
+        if thrown:
+            raise thrown[0]
+        return described
 
     def compile(self, operation, settings, tensors):
         """A call of an operation, compiled. A tensor is (name, dtype, extents), or with strides behind."""
