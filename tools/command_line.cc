@@ -399,7 +399,8 @@ Status check_command(const std::vector<Command>& commands, int argc, char** argv
   std::vector<std::string> names;
   for (const Command& command : commands) names.push_back(command.app->get_name());
   const std::string known =
-      "commands: list, env, cache, run, build, warm, tune, bench, profile, dump, explain, opt, passes, "
+      "commands: list, env, cache, run, build, warm, tune, bench, profile, dump, explain, opt, "
+      "passes, "
       "reference, "
       "layout ('heddle --help' explains them)";
   if (argc < 2) return InvalidArgumentError(absl::StrCat("what is to be done? ", known));

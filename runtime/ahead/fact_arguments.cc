@@ -104,9 +104,9 @@ StatusOr<FactArguments> FactArguments::of(absl::Span<const ir::ParamInfo> params
   const std::vector<ir::Guard> have = all_facts(params, made.arguments_, target);
   for (const auto& missing : {first_missing(facts, have), first_missing(have, facts)}) {
     if (!missing) continue;
-    return InvalidArgumentError(absl::StrCat("no arguments of the kernel have such facts: ",
-                                             print_facts({*missing}),
-                                             " does not go with the others"));
+    return InvalidArgumentError(
+        absl::StrCat("no arguments of the kernel have such facts: ", print_facts({*missing}),
+                     " does not go with the others"));
   }
   if (have.size() != facts.size()) return InvalidArgumentError("a fact is given twice");
   return made;

@@ -12,6 +12,7 @@
 
 namespace heddle::runtime {
 
+// Arguments, and the extents and strides that they point to.
 class FactArguments {
  public:
   // Arguments of a kernel with these parameters, such that all_facts() gives these facts, in any order. kInvalidArgument names a fact

@@ -138,8 +138,18 @@ void record_variant(const ir::KernelSource& source, const ir::LaunchShape& shape
                              .facts = all_facts(source.params(), arguments, target)}));
 }
 
-void record_call(const CallLine& call) {
-  if (const std::shared_ptr<RecordFile> file = file_of_process()) file->add(print(call));
+void record_call(const BoundCall& call, absl::Span<const Argument> arguments) {
+  const std::shared_ptr<RecordFile> file = file_of_process();
+  if (file == nullptr || call.operation == nullptr) return;
+  CallLine line{call.operation->name(), call.settings, {}};
+  for (size_t i = 0; i < call.values.size(); ++i) {
+    const BoundCall::Value& value = call.values[i];
+    if (!value.argument->is_tensor()) continue;
+    const int64_t* const strides = arguments[i].strides;
+    line.tensors.push_back(
+        {value.argument->name, value.shape, {strides, strides + arguments[i].rank}});
+  }
+  file->add(print(line));
 }
 
 VariantsOfCall::VariantsOfCall() { ++calls_of_thread; }

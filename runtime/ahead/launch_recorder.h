@@ -3,7 +3,7 @@
 //
 //   HEDDLE_RECORD=warm.list ./server      or      record_launches("warm.list")
 //
-// Each variant of a kernel and each prepared call of an operation (prepared_call.h) becomes a line when it is first needed; a launch
+// Each variant of a kernel and each call of an operation that is compiled (operation/compile_call.h) becomes a line when it is first needed; a launch
 // that finds its variant is not concerned. Several processes may write one file: lines are appended as a whole. A line that the
 // process has written, or that stood in the file when it was opened, is not written again.
 #pragma once
@@ -17,6 +17,7 @@
 #include "heddle/runtime/ahead/warm_list.h"
 #include "heddle/runtime/argument.h"
 #include "heddle/runtime/compile_options.h"
+#include "heddle/runtime/operation/bound_call.h"
 
 namespace heddle::runtime {
 
@@ -31,12 +32,13 @@ bool launches_are_recorded();
 void record_variant(const ir::KernelSource& source, const ir::LaunchShape& shape,
                     const ir::Target& target, const CompileOptions& options,
                     absl::Span<const Argument> arguments);
-// Notes a call.
-void record_call(const CallLine& call);
+// Notes a call of an operation on tensors of these strides.
+void record_call(const BoundCall& call, absl::Span<const Argument> arguments);
 
 // Keeps the calling thread from noting variants: they belong to a call that is noted itself.
 class VariantsOfCall {
  public:
+  // From now on, until the object goes.
   VariantsOfCall();
   ~VariantsOfCall();
   VariantsOfCall(const VariantsOfCall&) = delete;

@@ -5,7 +5,6 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/wording.h"
-#include "heddle/runtime/ahead/launch_recorder.h"
 #include "heddle/runtime/operation/compile_call.h"
 
 namespace heddle::runtime {
@@ -18,9 +17,6 @@ constexpr uint64_t kFirstAddress = uint64_t{1} << 40;
 
 StatusOr<PreparedCall> PreparedCall::bind(const Operation& operation, const Settings& settings,
                                           absl::Span<const CallTensor> tensors) {
-  if (!operation.validity().ok()) return operation.validity();
-  StatusOr<Settings> resolved = operation.resolve({settings.begin(), settings.end()});
-  if (!resolved.ok()) return resolved.status();
   Shapes shapes;
   for (const CallTensor& tensor : tensors) {
     if (tensor.strides.size() != tensor.shape.extents.size()) {
@@ -33,27 +29,28 @@ StatusOr<PreparedCall> PreparedCall::bind(const Operation& operation, const Sett
       return InvalidArgumentError(absl::StrCat("tensor '", tensor.name, "' is given twice"));
     }
   }
-  StatusOr<BoundCall> bound = runtime::bind(operation, *resolved, shapes);
+  StatusOr<BoundCall> bound = runtime::bind(operation, settings, shapes);
   if (!bound.ok()) return bound.status();
-  PreparedCall call(*std::move(bound), {operation.name(), *std::move(resolved),
-                                        std::vector<CallTensor>(tensors.begin(), tensors.end())});
+  PreparedCall call(*std::move(bound));
   for (const BoundCall::Value& value : call.bound_.values) {
     call.places_.push_back(-1);
+    call.strides_.emplace_back();
     if (!value.argument->is_tensor()) continue;
     const auto given = absl::c_find_if(
         tensors, [&](const CallTensor& tensor) { return tensor.name == value.argument->name; });
     if (given == tensors.end()) {
       return InvalidArgumentError(absl::StrCat("kernel '", operation.name(), "' needs the tensor '",
-                                               value.argument->name, "', ",
-                                               describe(value.shape)));
+                                               value.argument->name, "', ", describe(value.shape)));
     }
     call.places_.back() = static_cast<int>(given - tensors.begin());
+    call.strides_.back() = given->strides;
   }
   return call;
 }
 
 std::vector<uint64_t> PreparedCall::untouched_addresses() const {
-  std::vector<uint64_t> addresses(line_.tensors.size(), kFirstAddress);
+  // No more tensors are given than there are values.
+  std::vector<uint64_t> addresses(places_.size(), kFirstAddress);
   uint64_t next = kFirstAddress;
   with_arguments([&](size_t tensor) { return addresses[tensor]; },
                  [&](absl::Span<const Argument> arguments) {
@@ -72,12 +69,9 @@ std::vector<uint64_t> PreparedCall::untouched_addresses() const {
 }
 
 Status PreparedCall::compile(const Device& device) const {
-  const Status compiled = with_untouched_memory([&](absl::Span<const Argument> arguments) {
-    const VariantsOfCall of_call;
-    return compile_call(device, function(), arguments).status();
+  return with_untouched_memory([&](absl::Span<const Argument> arguments) {
+    return compile_call(device, bound_, arguments).status();
   });
-  if (compiled.ok() && launches_are_recorded()) record_call(line_);
-  return compiled;
 }
 
 }  // namespace heddle::runtime

@@ -1,15 +1,14 @@
-// A call of an operation on tensors of some shapes and strides: what is prepared once and launched often, and what a warm-up list has a
-// line of.
+// A call of an operation on tensors of some shapes and strides: what is prepared once and launched often, on any memory.
 //
 //   StatusOr<PreparedCall> call = PreparedCall::bind(*find_operation("softmax"), {{"dtype", "bf16"}},
 //                                                    {{"x", {kBF16, {8192, 4096}}, {4096, 1}}, {"y", …}});
 //   Status status = call->compile(device);
 //   status = call->with_arguments([&](size_t tensor) { return addresses[tensor]; },
-//                                 [&](Arguments arguments) { return call->function().call(stream, arguments); });
+//                                 [&](Arguments arguments) { return call->bound().function->call(stream, arguments); });
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
@@ -23,6 +22,7 @@
 
 namespace heddle::runtime {
 
+// The call, with all that follows from shapes, strides and settings.
 class PreparedCall {
  public:
   // All tensors of the operation must be given, in any order. kInvalidArgument as bind() of bound_call.h, and where one is missing,
@@ -30,13 +30,9 @@ class PreparedCall {
   static StatusOr<PreparedCall> bind(const Operation& operation, const Settings& settings,
                                      absl::Span<const CallTensor> tensors);
 
-  const std::string& operation() const { return line_.operation; }
-  const HostFunction& function() const { return *bound_.function; }
-  // The call as a list has it.
-  const CallLine& line() const { return line_; }
+  const BoundCall& bound() const { return bound_; }
 
-  // Compiles and loads its kernels for memory that is aligned to 256 bytes and does not overlap, and records the call
-  // (launch_recorder.h). Errors are those of compile_call().
+  // Compiles and loads its kernels for memory that is aligned to 256 bytes and does not overlap. Errors are those of compile_call().
   Status compile(const Device& device) const;
 
   // Calls use() with the arguments, where the tensor that was given as number i is at address(i).
@@ -49,11 +45,9 @@ class PreparedCall {
         arguments.push_back(scalar_argument(value.bits));
         continue;
       }
-      const auto place = static_cast<size_t>(places_[i]);
-      const std::vector<int64_t>& strides = line_.tensors[place].strides;
-      arguments.push_back(tensor_argument(address(place), value.shape.extents.data(),
-                                          strides.data(), static_cast<int>(strides.size()),
-                                          ir::bytes_of(value.shape.dtype), -1));
+      arguments.push_back(tensor_argument(
+          address(static_cast<size_t>(places_[i])), value.shape.extents.data(), strides_[i].data(),
+          static_cast<int>(strides_[i].size()), ir::bytes_of(value.shape.dtype), -1));
     }
     return use(arguments);
   }
@@ -65,13 +59,14 @@ class PreparedCall {
   }
 
  private:
-  PreparedCall(BoundCall bound, CallLine line) : bound_(std::move(bound)), line_(std::move(line)) {}
+  explicit PreparedCall(BoundCall bound) : bound_(std::move(bound)) {}
   // Places behind each other.
   std::vector<uint64_t> untouched_addresses() const;
 
   BoundCall bound_;
-  CallLine line_;
-  std::vector<int> places_;  // of each value, among the line's tensors; -1: no tensor
+  // Of each value:
+  std::vector<std::vector<int64_t>> strides_;
+  std::vector<int> places_;  // among the tensors that were given; -1: no tensor
 };
 
 }  // namespace heddle::runtime

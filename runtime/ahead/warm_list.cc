@@ -88,8 +88,7 @@ StatusOr<std::string> unquoted(string_view word) {
   const string_view whole = word;
   if (!absl::ConsumePrefix(&word, "\"")) {
     if (!word.empty() && absl::c_all_of(word, is_plain)) return std::string(word);
-  } else if (std::string text;
-             absl::ConsumeSuffix(&word, "\"") && absl::CUnescape(word, &text)) {
+  } else if (std::string text; absl::ConsumeSuffix(&word, "\"") && absl::CUnescape(word, &text)) {
     return text;
   }
   return damaged(absl::StrCat("'", absl::CHexEscape(whole), "' is no text"));
@@ -116,12 +115,11 @@ std::optional<ir::Guard> read_fact(string_view text) {
   const std::vector<string_view> places = absl::StrSplit(call.second, ',');
   int param = 0, dim = 0;
   ir::Guard guard{{static_cast<ir::FactKind>(row - ir::kFacts.begin())}, 0};
-  const bool read = places.size() == (row->per_dim ? 2u : 1u) &&
-                    absl::SimpleAtoi(places[0], &param) && param >= 0 &&
-                    param <= std::numeric_limits<uint16_t>::max() &&
-                    (!row->per_dim || absl::SimpleAtoi(places[1], &dim)) && dim >= 0 &&
-                    dim <= std::numeric_limits<uint8_t>::max() &&
-                    absl::SimpleAtoi(sides.second, &guard.value);
+  const bool read =
+      places.size() == (row->per_dim ? 2u : 1u) && absl::SimpleAtoi(places[0], &param) &&
+      param >= 0 && param <= std::numeric_limits<uint16_t>::max() &&
+      (!row->per_dim || absl::SimpleAtoi(places[1], &dim)) && dim >= 0 &&
+      dim <= std::numeric_limits<uint8_t>::max() && absl::SimpleAtoi(sides.second, &guard.value);
   if (!read) return std::nullopt;
   guard.fact.param = static_cast<uint16_t>(param);
   guard.fact.dim = static_cast<uint8_t>(dim);
@@ -356,8 +354,8 @@ StatusOr<std::vector<WarmListEntry>> parse_warm_list(string_view text) {
     if (line.empty() || line[0] == '#' || !seen.insert(line).second) continue;
     StatusOr<WarmListEntry> entry = parse_line(number, line);
     if (!entry.ok()) {
-      return InvalidArgumentError(absl::StrCat("line ", number, " is damaged: ",
-                                               entry.status().message(),
+      return InvalidArgumentError(absl::StrCat("line ", number,
+                                               " is damaged: ", entry.status().message(),
                                                "; fix: delete that line, or record the list anew"));
     }
     entries.push_back(*std::move(entry));
@@ -371,7 +369,8 @@ StatusOr<std::vector<WarmListEntry>> read_warm_list(const std::string& path) {
   if (std::FILE* const file = std::fopen(path.c_str(), "rb")) {
     char bytes[1 << 14];
     errno = 0;
-    while (const size_t count = std::fread(bytes, 1, sizeof(bytes), file)) text.append(bytes, count);
+    while (const size_t count = std::fread(bytes, 1, sizeof(bytes), file))
+      text.append(bytes, count);
     if (std::ferror(file) != 0) error = errno;
     std::fclose(file);
   } else {

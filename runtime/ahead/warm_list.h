@@ -39,7 +39,7 @@ KernelIdentity identity_of(const ir::KernelSource& source);
 
 // A variant of a kernel.
 struct KernelLine {
-  KernelIdentity kernel = {};
+  KernelIdentity kernel = {};         // whose
   std::string target = {};            // "sm_90a"
   Dim3 block = {};                    // of the launch; kBlockOfKernel: the kernel's own
   Dim3 cluster = {};                  // of the launch, in blocks

@@ -30,9 +30,9 @@ using Kernels = absl::Span<const ir::KernelSource* const>;
 
 // What was done for one line.
 struct Done {
-  int kernels = 0;       // compiled or loaded
-  int from_disk = 0;     // of them, those that lay there
-  bool worked = false;   // it was not all there
+  int kernels = 0;        // compiled or loaded
+  int from_disk = 0;      // of them, those that lay there
+  bool worked = false;    // it was not all there
   std::string skip = {};  // why it cannot be warmed, though nothing has failed
 };
 
@@ -158,6 +158,9 @@ StatusOr<std::vector<const ir::KernelSource*>> kernels_of(const KernelIdentity& 
     return skip("kernel '", wanted.name, "' takes (", other_parameters, ") by now, and took (",
                 wanted.takes, ")");
   }
+  if (kernels.empty()) {
+    return skip("it is a kernel of a program's own; fix: let that program give it to warm_up()");
+  }
   return skip("no kernel '", wanted.name, "' was given", ir::suggest(wanted.name, names));
 }
 
@@ -199,14 +202,15 @@ StatusOr<Done> warm_call(const PreparedCall& call, Place& place) {
   });
   const Status status = call.with_untouched_memory([&](absl::Span<const Argument> arguments) {
     const VariantsOfCall of_call;
-    return call.function().call(dry.default_stream(), arguments);
+    Status called = call.bound().function->call(dry.default_stream(), arguments);
+    if (called.ok()) record_call(call.bound(), arguments);
+    return called;
   });
   if (results_were_wanted(dry)) {
     done.skip = "it reads results between its launches, and so compiles while it runs";
     return done;
   }
   if (!status.ok()) return status;
-  if (launches_are_recorded()) record_call(call.line());
   return done;
 }
 
@@ -215,8 +219,7 @@ Status add_call(int number, const CallLine& line, Place& place, std::vector<Job>
   if (operation == nullptr) {
     std::vector<absl::string_view> names;
     for (const Operation* known : registered_operations()) names.push_back(known->name());
-    return skip("there is no operation '", line.operation, "'",
-                ir::suggest(line.operation, names));
+    return skip("there is no operation '", line.operation, "'", ir::suggest(line.operation, names));
   }
   StatusOr<PreparedCall> call = PreparedCall::bind(*operation, line.settings, line.tensors);
   if (!call.ok()) return skip(call.status().message());

@@ -43,7 +43,7 @@ struct WarmUpReport {
   int from_disk = 0;   // of them, those whose machine code lay on the disk
   double seconds = 0;  // all of it took
 };
-// One line of figures, and below it one for each line that was skipped or has failed.
+// One line of figures, and below it what is wrong with each line that was skipped or has failed; of several errors the first.
 std::string to_string(const WarmUpReport& report);
 // {"lines": 12, "warmed": 9, "there": 2, "skipped": [{"line": 3, "what": …, "why": …}], "failed": […], "kernels": 14, "from_disk": 3,
 // "seconds": 0.4}

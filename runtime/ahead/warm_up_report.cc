@@ -18,6 +18,17 @@ Json to_array(const std::vector<WarmUpReport::Line>& lines) {
   return array;
 }
 
+// A message's heading and its first error; JSON has the rest.
+std::string beginning_of(absl::string_view text) {
+  constexpr int kLines = 4;
+  size_t end = 0;
+  for (int line = 0; line < kLines && end != absl::string_view::npos; ++line) {
+    end = text.find('\n', end + 1);
+  }
+  if (end == absl::string_view::npos) return std::string(text);
+  return absl::StrCat(text.substr(0, end), "\n  ...");
+}
+
 }  // namespace
 
 std::string to_string(const WarmUpReport& report) {
@@ -29,7 +40,8 @@ std::string to_string(const WarmUpReport& report) {
       report.failed.size());
   const auto add = [&](const std::vector<WarmUpReport::Line>& lines, const char* became) {
     for (const WarmUpReport::Line& line : lines) {
-      absl::StrAppend(&text, "\nline ", line.number, " ", became, ", ", line.what, ": ", line.why);
+      absl::StrAppend(&text, "\nline ", line.number, " ", became, ", ", line.what, ": ",
+                      beginning_of(line.why));
     }
   };
   add(report.skipped, "skipped");

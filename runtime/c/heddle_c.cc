@@ -166,8 +166,7 @@ StatusOr<heddle::runtime::Shapes> shapes_of(absl::Span<const HeddleTensor> tenso
 }
 
 // A call of an operation on these tensors.
-StatusOr<heddle::PreparedCall> prepare(const Operation& operation,
-                                       const heddle::Settings& settings,
+StatusOr<heddle::PreparedCall> prepare(const Operation& operation, const heddle::Settings& settings,
                                        absl::Span<const HeddleTensor> tensors) {
   std::vector<heddle::runtime::CallTensor> given;
   for (const HeddleTensor& tensor : tensors) {
@@ -287,9 +286,9 @@ const char* heddle_launch(HeddleCall* call, void* const* pointers, void* stream)
     return prepared.with_arguments(
         [&](size_t tensor) { return reinterpret_cast<uint64_t>(pointers[tensor]); },
         [&](absl::Span<const Argument> arguments) {
-          const auto launch = [&] { return prepared.function().call(on, arguments); };
+          const auto launch = [&] { return prepared.bound().function->call(on, arguments); };
           if (!heddle::runtime::launches_may_be_observed()) return launch();
-          const heddle::runtime::ProfilerRange range(prepared.operation());
+          const heddle::runtime::ProfilerRange range(prepared.bound().operation->name());
           return launch();
         });
   });

@@ -270,6 +270,8 @@ StatusOr<BoundCall> bind(const Operation& operation, const Settings& given, cons
         absl::StrCat("dimension '", name, "' of kernel '", operation.name(), "' cannot be ", size));
   }
   BoundCall call;
+  call.operation = &operation;
+  call.settings = settings;
   const std::vector<const OperationArgument*> arguments = operation.arguments(settings);
   call.function = find_function(operation, settings, arguments);
   if (call.function == nullptr) {

@@ -24,6 +24,8 @@ struct BoundCall {
   const HostFunction* function = nullptr;  // to call
   std::vector<Value> values = {};          // its arguments, in order
   Sizes sizes = {};                        // every named dimension
+  const Operation* operation = nullptr;    // that was bound
+  Settings settings = {};                  // all of them
 };
 
 // Binds a call: finds the function and every shape. Settings that are not given have their

@@ -1,6 +1,7 @@
 #include "heddle/runtime/operation/compile_call.h"
 
 #include "absl/algorithm/container.h"
+#include "heddle/runtime/ahead/launch_recorder.h"
 #include "heddle/runtime/executable.h"
 #include "heddle/runtime/kernel_cache.h"
 #include "heddle/runtime/operation/dry_run.h"
@@ -26,6 +27,16 @@ StatusOr<CompiledCall> compile_call(const Device& device, const HostFunction& fu
   const Status status = function.call(dry.default_stream(), arguments);
   if (results_were_wanted(dry)) return CompiledCall();
   if (!status.ok()) return status;
+  return compiled;
+}
+
+StatusOr<CompiledCall> compile_call(const Device& device, const BoundCall& call,
+                                    Arguments arguments) {
+  StatusOr<CompiledCall> compiled = [&] {
+    const VariantsOfCall of_call;
+    return compile_call(device, *call.function, arguments);
+  }();
+  if (compiled.ok()) record_call(call, arguments);
   return compiled;
 }
 

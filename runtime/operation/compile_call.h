@@ -1,6 +1,6 @@
 // Compiles and loads what a call of an operation launches, before it runs.
 //
-//   StatusOr<CompiledCall> compiled = compile_call(device, *call.function, arguments);
+//   StatusOr<CompiledCall> compiled = compile_call(device, call, arguments);
 //   compiled->launches  // how many launches a call has
 #pragma once
 
@@ -11,6 +11,7 @@
 #include "heddle/runtime/argument.h"
 #include "heddle/runtime/compile.h"
 #include "heddle/runtime/device.h"
+#include "heddle/runtime/operation/bound_call.h"
 #include "heddle/runtime/operation/operation.h"
 
 namespace heddle::runtime {
@@ -25,6 +26,9 @@ struct CompiledCall {
 // What is found is empty where the operation reads results between launches: it compiles while it runs. Errors are those of
 // the operation and of compilation.
 StatusOr<CompiledCall> compile_call(const Device& device, const HostFunction& function,
+                                    Arguments arguments);
+// Likewise of an operation; notes the call where the process records its launches (ahead/launch_recorder.h).
+StatusOr<CompiledCall> compile_call(const Device& device, const BoundCall& call,
                                     Arguments arguments);
 
 }  // namespace heddle::runtime

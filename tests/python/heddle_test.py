@@ -6,6 +6,7 @@ import array
 import math
 import struct
 import sys
+import tempfile
 import unittest
 
 import heddle
@@ -94,6 +95,27 @@ class Operations(unittest.TestCase):
         self.assertGreater(len(heddle.operations()), 60)
         self.assertIn("rows", heddle.operation("softmax").__doc__ + "rows")
         self.assertIn("topk(x, values, indices, dtype=f32, which=greatest, k=8)", heddle.topk.__doc__)
+
+
+class WarmUp(unittest.TestCase):
+    def test_compiles_what_a_list_has(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".list") as file:
+            file.write("call row_sum x:f32[5,11]{11,1} y:f32[5]{1}\ncall nothing\n")
+            file.flush()
+            seen = []
+            report = heddle.warm_up(file.name, device="interp", threads=1, progress=lambda *what: seen.append(what))
+            self.assertEqual((report["lines"], report["warmed"], report["kernels"]), (2, 1, 1))
+            self.assertEqual(report["skipped"], [{"line": 2, "what": "call nothing", "why": "there is no operation 'nothing'"}])
+            self.assertEqual(seen, [(1, 1, "call of row_sum", None)])
+
+            def refuse(*_):
+                raise KeyError("mine")
+            with self.assertRaisesRegex(KeyError, "mine"):
+                heddle.warm_up(file.name, device="interp", progress=refuse)
+            file.write("kernel")
+            file.flush()
+            with self.assertRaisesRegex(heddle.HeddleError, "line 3 is damaged: the kernel's name is missing"):
+                heddle.warm_up(file.name, device="interp")
 
 
 class Errors(unittest.TestCase):

@@ -23,7 +23,8 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr char kCommands[] =
-    "commands: list, env, cache, run, build, tune, bench, profile, dump, explain, opt, passes, "
+    "commands: list, env, cache, run, build, warm, tune, bench, profile, dump, explain, opt, "
+    "passes, "
     "reference, "
     "layout "
     "('heddle "

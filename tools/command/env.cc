@@ -191,6 +191,7 @@ Finding variables() {
                            "HEDDLE_INTERP_COMPLETION",
                            "HEDDLE_LAUNCH_BLOCKING",
                            "HEDDLE_REPORT_DIR",
+                           "HEDDLE_RECORD",
                            "HEDDLE_TUNE",
                            "HEDDLE_CACHE",
                            "HEDDLE_CACHE_DIR",

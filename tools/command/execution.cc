@@ -207,8 +207,7 @@ StatusOr<Execution> execute(const Device& device, const BoundCall& call, const H
   execution.upload_us = stopwatch.lap();
 
   const runtime::Arguments arguments = on_device->arguments();
-  StatusOr<runtime::CompiledCall> compiled =
-      runtime::compile_call(device, *call.function, arguments);
+  StatusOr<runtime::CompiledCall> compiled = runtime::compile_call(device, call, arguments);
   if (!compiled.ok()) return compiled.status();
   execution.compilations = std::move(compiled->compilations);
   execution.launches = compiled->launches;

@@ -93,10 +93,11 @@ TEST_F(WarmUpTest, LaunchesOfTheNextProcessCompileNothing) {
   }
   EXPECT_EQ(traces, 4);
   ASSERT_EQ(lines().size(), 4u) << "a launch that finds its variant writes nothing";
-  EXPECT_THAT(lines()[0], testing::MatchesRegex(
-                              "kernel warm at=.*warm_up_test.cc:[0-9]+ "
-                              "takes=\"x: const f32.n., y: f32..]\" values=[0-9a-f]+ "
-                              "target=sm_90a block=32x1x1 cluster=1x1x1 options=\"\" facts=\".*\""));
+  EXPECT_THAT(
+      lines()[0],
+      testing::MatchesRegex("kernel warm at=.*warm_up_test.cc:[0-9]+ "
+                            "takes=\"x: const f32.n., y: f32..]\" values=[0-9a-f]+ "
+                            "target=sm_90a block=32x1x1 cluster=1x1x1 options=\"\" facts=\".*\""));
   EXPECT_THAT(lines()[1], HasSubstr(" extent(0,0)=48 "));
   EXPECT_THAT(lines()[3], HasSubstr(" block=16x1x1 "));
 
@@ -162,12 +163,14 @@ TEST_F(WarmUpTest, SkipsWhatItHasNotAndGoesOn) {
     std::string line, why;
   };
   const Case cases[] = {
-      {changed("kernel warm", "kernel warmth"), "no kernel 'warmth' was given; did you mean 'warm'"},
+      {changed("kernel warm", "kernel warmth"),
+       "no kernel 'warmth' was given; did you mean 'warm'"},
       {changed("y: f32", "y: f64"), "takes (x: const f32[n], y: f32[?]) by now, and took ("},
       {changed("sm_90a", "sm_80"), "it is for sm_80, and interp takes code for sm_90a"},
       {changed("align(0)=", "align(0)=3"), "no arguments of the kernel have such facts: align(0)"},
       {changed("extent(0,0)=32", "extent(0,0)=-2"), "say no extent of mode 0 of argument 0 ('x')"},
-      {changed(" no_overlap(1)=1", ""), "no arguments of the kernel have such facts: no_overlap(1)"},
+      {changed(" no_overlap(1)=1", ""),
+       "no arguments of the kernel have such facts: no_overlap(1)"},
       {changed("align(0)=", "align(7)=16 align(0)="), "such facts: align(7)=16"},
       {changed(" no_overlap(1)=1", " no_overlap(1)=1 no_overlap(1)=1"), "a fact is given twice"},
       {"call warm_nothing", "there is no operation 'warm_nothing'"},
@@ -247,8 +250,8 @@ TEST_F(WarmUpTest, RefusesWhatIsDamagedByItsLine) {
   EXPECT_THAT(refusal("call f a=1 a=2"), HasSubstr("'a=' is given twice"));
 
   write(line + "\nkernel\n");
-  EXPECT_THAT(warm_up(device_, {}, list_), Fails(StatusCode::kInvalidArgument,
-                                                 list_ + ": line 2 is damaged: "));
+  EXPECT_THAT(warm_up(device_, {}, list_),
+              Fails(StatusCode::kInvalidArgument, list_ + ": line 2 is damaged: "));
   EXPECT_THAT(warm_up(device_, {}, list_ + "x"),
               Fails(StatusCode::kNotFound, "cannot be read: No such file or directory"));
   EXPECT_THAT(warm_up(device_, {}, temp_.path()),
@@ -262,10 +265,10 @@ TEST(WarmList, IsReadAsItWasPrinted) {
                     .cluster = Dim3(2, 1, 1),
                     .options = "--passes='O1, licm'",
                     .facts = {{{ir::FactKind::kExtent, 3, 2}, 1'000'000'000'000}}};
-  CallLine call{.operation = "f",
-                .settings = {{"a", ""}, {"b", "x:y = \"z\""}},
-                .tensors = {{"x", {ir::Scalar::kBF16, {8, 4}}, {-4, 0}},
-                            {"s", {ir::Scalar::kF32, {}}, {}}}};
+  CallLine call{
+      .operation = "f",
+      .settings = {{"a", ""}, {"b", "x:y = \"z\""}},
+      .tensors = {{"x", {ir::Scalar::kBF16, {8, 4}}, {-4, 0}}, {"s", {ir::Scalar::kF32, {}}, {}}}};
   EXPECT_EQ(print(call), "call f a=\"\" b=\"x:y = \\\"z\\\"\" x:bf16[8,4]{-4,0} s:f32[]{}");
   const auto entries = parse_warm_list(print(kernel) + "\r\n" + print(call));
   ASSERT_THAT(entries, IsOk());
@@ -311,6 +314,12 @@ TEST(FactArguments, HaveTheFactsOfTheArgumentsThatTheyStandFor) {
   }
 }
 
+// Notes a call of an operation without arguments.
+void record(const std::string& name, const std::string& text = "") {
+  const Operation operation({.name = name});
+  record_call(BoundCall{.operation = &operation, .settings = {{"text", text}}}, {});
+}
+
 TEST_F(WarmUpTest, SeveralProcessesWriteOneFile) {
   constexpr int kProcesses = 4, kLines = 200;
   std::vector<pid_t> children;
@@ -320,9 +329,8 @@ TEST_F(WarmUpTest, SeveralProcessesWriteOneFile) {
     // All write some of the same calls; each opens the file itself.
     bool ok = record_launches(list_).ok();
     for (int i = 0; ok && i < kLines; ++i) {
-      record_call({absl::StrCat("f", i % 2 == 0 ? i : i * 10 + child),
-                   {{"text", std::string(static_cast<size_t>(i), 'x')}},
-                   {}});
+      record(absl::StrCat("f", i % 2 == 0 ? i : i * 10 + child),
+             std::string(static_cast<size_t>(i), 'x'));
     }
     _exit(ok ? 0 : 1);
   }
@@ -340,7 +348,7 @@ TEST_F(WarmUpTest, ThreadsRecordWholeLinesOnce) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
-      for (int i = 0; i < 50; ++i) record_call({absl::StrCat("f", i), {}, {}});
+      for (int i = 0; i < 50; ++i) record(absl::StrCat("f", i));
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -350,27 +358,27 @@ TEST_F(WarmUpTest, ThreadsRecordWholeLinesOnce) {
   for (const std::string& line : lines()) text += line + "\n";
   write(text + "# mine");
   ASSERT_THAT(record_launches(list_), IsOk());
-  record_call({"f7", {}, {}});
-  record_call({"g", {}, {}});
+  record("f7");
+  record("g");
   EXPECT_EQ(lines().size(), 52u);
-  EXPECT_EQ(lines().back(), "call g");
+  EXPECT_EQ(lines().back(), "call g text=\"\"");
   EXPECT_THAT(record_launches(temp_.file("no/list")),
               Fails(StatusCode::kFailedPrecondition, "launches cannot be recorded in '",
                     "No such file or directory; fix: name a file that can be written"));
-  record_call({"h", {}, {}});
-  EXPECT_EQ(lines().back(), "call h") << "what was recorded before goes on";
+  record("h");
+  EXPECT_EQ(lines().back(), "call h text=\"\"") << "what was recorded before goes on";
   ASSERT_THAT(record_launches(""), IsOk());
   EXPECT_FALSE(launches_are_recorded());
-  record_call({"i", {}, {}});
-  EXPECT_EQ(lines().back(), "call h");
+  record("i");
+  EXPECT_EQ(lines().back(), "call h text=\"\"");
 }
 
 // --- Calls of operations ---
 
 Status run_warm(const Stream& stream, const TensorRef<const float, 1>& x,
                 const TensorRef<float, 1>& y) {
-  static const auto family =
-      kernel_family("warm_of_family(from, to)", [](int, Tensor<const float, 1> from, Tensor<float, 1> to) {
+  static const auto family = kernel_family(
+      "warm_of_family(from, to)", [](int, Tensor<const float, 1> from, Tensor<float, 1> to) {
         ++traces;
         to(thread_idx.x) = from(thread_idx.x);
       });
@@ -384,21 +392,22 @@ TEST_F(WarmUpTest, CallsAreRecordedInPlaceOfTheirKernelsAndReplayed) {
                               .functions = {host_function(run_warm)},
                               .sizes = {{"n", 64}}});
   const auto call_on = [](int64_t n, int64_t stride = 1) {
-    return PreparedCall::bind(*find_operation("warm_operation"), {},
-                              {{{"y", {ir::Scalar::kF32, {n}}, {stride}},
-                                {"x", {ir::Scalar::kF32, {n}}, {stride}}}});
+    return PreparedCall::bind(
+        *find_operation("warm_operation"), {},
+        {{{"y", {ir::Scalar::kF32, {n}}, {stride}}, {"x", {ir::Scalar::kF32, {n}}, {stride}}}});
   };
   ASSERT_THAT(call_on(64), IsOk());
   ASSERT_THAT(call_on(64)->compile(device_), IsOk());
   ASSERT_THAT(call_on(64)->compile(device_), IsOk());
   ASSERT_THAT(call_on(64, 2)->compile(device_), IsOk());
-  EXPECT_THAT(lines(), ElementsAre("call warm_operation y:f32[64]{1} x:f32[64]{1}",
-                                   "call warm_operation y:f32[64]{2} x:f32[64]{2}"));
+  EXPECT_THAT(lines(), ElementsAre("call warm_operation x:f32[64]{1} y:f32[64]{1}",
+                                   "call warm_operation x:f32[64]{2} y:f32[64]{2}"));
   // As another process: nothing is there for this shape.
-  write("call warm_operation y:f32[96]{1} x:f32[96]{1}\n"
-        "call warm_operation y:f32[96]{1}\n"
-        "call warm_operation y:f32[96]{1} x:f32[97]{1}\n"
-        "call warm_operation more=1\n");
+  write(
+      "call warm_operation x:f32[96]{1} y:f32[96]{1}\n"
+      "call warm_operation y:f32[96]{1}\n"
+      "call warm_operation y:f32[96]{1} x:f32[97]{1}\n"
+      "call warm_operation more=1\n");
   traces = 0;
   const WarmUpReport report = warm({});
   EXPECT_EQ(traces, 1);

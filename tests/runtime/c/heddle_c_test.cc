@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <string>
@@ -74,6 +76,45 @@ TEST_F(HeddleC, CallsAnOperationOnMemoryOfTheCaller) {
   EXPECT_EQ(download(others[0], 3), (std::vector<float>{8, 8, 8}));
   heddle_release(call);
   heddle_free(device_, x);
+}
+
+TEST_F(HeddleC, CompilesTheCallsOfAList) {
+  char path[] = "/tmp/heddle_c_warm_XXXXXX";
+  const int file = mkstemp(path);
+  ASSERT_GE(file, 0);
+  const std::string list =
+      "call row_sum x:f32[7,9]{9,1} y:f32[7]{1}\n"
+      "call row_sum x:f32[7,9]{9,1}\n"
+      "call row_sum x:f32[7,9]{9,1} y:f32[7]{1} dtype=bf17\n";
+  ASSERT_EQ(write(file, list.data(), list.size()), static_cast<ssize_t>(list.size()));
+  struct Seen {
+    int calls = 0, done = 0, total = 0;
+    std::string job;
+  } seen;
+  const HeddleProgress progress = [](void* context, int32_t done, int32_t total, const char* job,
+                                     const char* error) {
+    Seen& to = *static_cast<Seen*>(context);
+    to = {to.calls + 1, done, total, job};
+    EXPECT_EQ(error, nullptr);
+  };
+  const char* json = nullptr;
+  ASSERT_EQ(heddle_warm_up(device_, path, 1, progress, &seen, &json), nullptr);
+  EXPECT_THAT(json,
+              AllOf(HasSubstr("{\"lines\":3,\"warmed\":1,\"there\":0,\"skipped\":[{\"line\":2,"),
+                    HasSubstr("needs the tensor 'y', f32[7]"), HasSubstr("bf17"),
+                    HasSubstr("\"failed\":[],\"kernels\":1,\"from_disk\":0,")));
+  EXPECT_EQ(seen.calls, 1);
+  EXPECT_EQ(seen.done, 1);
+  EXPECT_EQ(seen.total, 1);
+  EXPECT_EQ(seen.job, "call of row_sum");
+  EXPECT_EQ(heddle_warm_up(device_, path, 0, nullptr, nullptr, nullptr), nullptr);
+  ASSERT_EQ(write(file, "call\n", 5), 5);
+  EXPECT_THAT(heddle_warm_up(device_, path, 0, nullptr, nullptr, &json),
+              HasSubstr(": line 4 is damaged: the call's name is missing"));
+  EXPECT_THAT(heddle_warm_up(device_, nullptr, 0, nullptr, nullptr, nullptr),
+              StrEq("an argument of heddle_warm_up() is NULL"));
+  close(file);
+  unlink(path);
 }
 
 TEST_F(HeddleC, TakesStridesAndOffsets) {

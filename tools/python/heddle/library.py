@@ -50,12 +50,15 @@ def device(name):
     return shared().open(name)
 
 
-def warm_up(path, device_name="cuda:0", threads=0, progress=None):
+_open = device
+
+
+def warm_up(path, device="cuda:0", threads=0, progress=None):
     """Compiles what an earlier process recorded with HEDDLE_RECORD=path in its environment, on all cores, or on so many threads: the calls of
     this process then find it. progress(done, total, what, error) is called for each line, error None or a text. Returns a dictionary: of how many
     lines ("lines") some were compiled ("warmed"), were there already ("there"), and lists of those that were "skipped" or have "failed", each with
     "line", "what" and "why". Raises HeddleError where the file cannot be read or is damaged, and what progress raises."""
-    return device(device_name).warm_up(path, threads, progress)
+    return _open(device).warm_up(path, threads, progress)
 
 
 class Library:
