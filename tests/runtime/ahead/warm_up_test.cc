@@ -18,11 +18,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "heddle/dsl/dsl.h"
-#include "heddle/runtime/ahead/fact_arguments.h"
 #include "heddle/runtime/ahead/launch_recorder.h"
 #include "heddle/runtime/ahead/prepared_call.h"
 #include "heddle/runtime/ahead/warm_list.h"
-#include "heddle/runtime/argument_facts.h"
 #include "heddle/runtime/buffer.h"
 #include "heddle/runtime/kernel_cache.h"
 #include "heddle/runtime/launch.h"
@@ -33,6 +31,7 @@
 namespace heddle::runtime {
 namespace {
 
+using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -209,109 +208,14 @@ TEST_F(WarmUpTest, ALineThatDoesNotCompileStopsNoOther) {
               Fails(StatusCode::kInvalidArgument, "a kernel that warm_up() was given is null"));
 }
 
-TEST_F(WarmUpTest, RefusesWhatIsDamagedByItsLine) {
-  ASSERT_THAT(launch(define(), 32), IsOk());
-  const std::string line = lines().at(0);
-  const auto refusal = [&](const std::string& text) {
-    const auto entries = parse_warm_list("# first\n" + line + "\n" + text);
-    EXPECT_EQ(entries.status().code(), StatusCode::kInvalidArgument) << text;
-    return std::string(entries.status().message());
-  };
-  EXPECT_EQ(refusal("kernel warm at=x"),
-            "line 3 is damaged: it has no 'takes'; fix: delete that line, or record the list anew");
-  EXPECT_THAT(refusal(line.substr(0, line.size() - 3)), HasSubstr("a quote is not closed"));
-  EXPECT_THAT(refusal(line + " tail"), HasSubstr("'tail' is not of the form name=value"));
-  EXPECT_THAT(refusal(line + " at=b"), HasSubstr("'at' is given twice"));
-  EXPECT_THAT(refusal(line + " size=b"), HasSubstr("a kernel's line has no 'size'"));
-  EXPECT_THAT(refusal("kernel"), HasSubstr("the kernel's name is missing"));
-  EXPECT_THAT(refusal(std::string("\0\x01 k", 4)), HasSubstr("it starts with '\\x00\\x01', not"));
-  const auto with = [&](const std::string& name, const std::string& value) {
-    std::string text = line;
-    const size_t at = text.find(" " + name + "=") + name.size() + 2;
-    const size_t end = text[at] == '"' ? text.find('"', at + 1) + 1 : text.find(' ', at);
-    return refusal(text.replace(at, end - at, value));
-  };
-  EXPECT_THAT(with("block", "0x1x1"), HasSubstr("'0x1x1' is no block, such as 2x1x1"));
-  EXPECT_THAT(with("block", "32"), HasSubstr("'32' is no block"));
-  EXPECT_THAT(with("cluster", "1x1xy"), HasSubstr("'1x1xy' is no cluster"));
-  EXPECT_THAT(with("values", "7g"), HasSubstr("values are hexadecimal"));
-  EXPECT_THAT(with("values", "777"), HasSubstr("values are hexadecimal"));
-  EXPECT_THAT(with("options", "\"\\q\""), HasSubstr("is no text"));
-  for (const char* const fact : {"align(0)", "align(0,0)=1", "extent(0)=1", "extent(0,256)=1",
-                                 "extent(-1,0)=1", "align(0=1", "aligned(0)=1", "align(0)=x"}) {
-    EXPECT_THAT(with("facts", fact), HasSubstr(absl::StrCat("'", fact, "' is no fact"))) << fact;
-  }
-  for (const char* const tensor : {"x", "x:f32", "x:f32[1]", "x:f32[1]{1,1}", "x:f32[a]{1}",
-                                   "x:g32[1]{1}", "x:f32[1]{1", ":f32[1]{1}"}) {
-    EXPECT_THAT(refusal(absl::StrCat("call f ", tensor)),
-                HasSubstr(absl::StrCat("'", tensor, "' is no tensor")));
-  }
-  EXPECT_THAT(refusal("call f x:f32[1]{1} x:f32[1]{1}"), HasSubstr("'x' is given twice"));
-  EXPECT_THAT(refusal("call f a=1 a=2"), HasSubstr("'a=' is given twice"));
-
-  write(line + "\nkernel\n");
+TEST_F(WarmUpTest, RefusesWhatCannotBeRead) {
+  write("# mine\nkernel\n");
   EXPECT_THAT(warm_up(device_, {}, list_),
               Fails(StatusCode::kInvalidArgument, list_ + ": line 2 is damaged: "));
   EXPECT_THAT(warm_up(device_, {}, list_ + "x"),
               Fails(StatusCode::kNotFound, "cannot be read: No such file or directory"));
   EXPECT_THAT(warm_up(device_, {}, temp_.path()),
               Fails(StatusCode::kFailedPrecondition, "cannot be read: Is a directory"));
-}
-
-TEST(WarmList, IsReadAsItWasPrinted) {
-  KernelLine kernel{.kernel = {.name = "a \"b\"\n", .place = "", .takes = "x: \\", .values = "?"},
-                    .target = "sm_80",
-                    .block = ir::kBlockOfKernel,
-                    .cluster = Dim3(2, 1, 1),
-                    .options = "--passes='O1, licm'",
-                    .facts = {{{ir::FactKind::kExtent, 3, 2}, 1'000'000'000'000}}};
-  CallLine call{
-      .operation = "f",
-      .settings = {{"a", ""}, {"b", "x:y = \"z\""}},
-      .tensors = {{"x", {ir::Scalar::kBF16, {8, 4}}, {-4, 0}}, {"s", {ir::Scalar::kF32, {}}, {}}}};
-  EXPECT_EQ(print(call), "call f a=\"\" b=\"x:y = \\\"z\\\"\" x:bf16[8,4]{-4,0} s:f32[]{}");
-  const auto entries = parse_warm_list(print(kernel) + "\r\n" + print(call));
-  ASSERT_THAT(entries, IsOk());
-  ASSERT_EQ(entries->size(), 2u);
-  const auto& read = std::get<KernelLine>((*entries)[0].content);
-  EXPECT_EQ(read.kernel, kernel.kernel);
-  EXPECT_EQ(read.block, kernel.block);
-  EXPECT_EQ(read.cluster, kernel.cluster);
-  EXPECT_EQ(read.facts, kernel.facts);
-  EXPECT_EQ(read.options, kernel.options);
-  EXPECT_EQ(print(read), print(kernel));
-  EXPECT_EQ(print(std::get<CallLine>((*entries)[1].content)), print(call));
-}
-
-// Arguments of all kinds: what is made of their facts has these facts.
-TEST(FactArguments, HaveTheFactsOfTheArgumentsThatTheyStandFor) {
-  const auto kernel = define_kernel(
-      "f", [](Tensor<const float, 2>, Tensor<float, 2>, Tensor<float, 1>, Pointer<float>, Int) {});
-  const auto params = kernel.source().params();
-  for (const char* const name : {"sm_80", "sm_100"}) {
-    const ir::Target& target = *ir::find_target(name);
-    int seen = 0;
-    for (const uint64_t distance : {0, 4, 32, 1 << 20}) {
-      for (const int64_t extent : {0, 1, 6, 1 << 30}) {
-        for (const int64_t stride : {0, 1, 5, 24, -8}) {
-          const int64_t extents[] = {extent, 4}, strides[] = {stride, 1}, turned[] = {1, stride};
-          const uint64_t at = uint64_t{1} << 45;
-          const Argument arguments[] = {tensor_argument(at, extents, strides, 2, 4),
-                                        tensor_argument(at + distance, extents, turned, 2, 4),
-                                        tensor_argument(at + 2 * distance, extents, strides, 1, 4),
-                                        pointer_argument(at + 8), scalar_argument(7)};
-          for (const size_t count : {3, 5}) {  // the pointer shares memory with everything
-            const auto facts = all_facts(params.subspan(0, count), {arguments, count}, target);
-            const auto made = FactArguments::of(params.subspan(0, count), facts, target);
-            ASSERT_THAT(made, IsOk()) << print_facts(facts);
-            EXPECT_EQ(all_facts(params.subspan(0, count), made->arguments(), target), facts);
-            ++seen;
-          }
-        }
-      }
-    }
-    EXPECT_EQ(seen, 160);
-  }
 }
 
 // Notes a call of an operation without arguments.
@@ -411,6 +315,7 @@ TEST_F(WarmUpTest, CallsAreRecordedInPlaceOfTheirKernelsAndReplayed) {
   traces = 0;
   const WarmUpReport report = warm({});
   EXPECT_EQ(traces, 1);
+  EXPECT_THAT(lines(), Each(StartsWith("call "))) << "nor are their kernels when they are warmed";
   EXPECT_EQ(report.warmed, 1);
   ASSERT_EQ(report.skipped.size(), 3u);
   EXPECT_THAT(report.skipped[0].why, HasSubstr("needs the tensor 'x', f32[96]"));
@@ -419,6 +324,67 @@ TEST_F(WarmUpTest, CallsAreRecordedInPlaceOfTheirKernelsAndReplayed) {
   ASSERT_THAT(call_on(96)->compile(device_), IsOk());
   EXPECT_EQ(traces, 1) << "it was compiled";
   EXPECT_EQ(warm({}).there, 1);
+}
+
+Status read_results(const Stream& stream, const TensorRef<const float, 1>& x) {
+  float first = 0;
+  return stream.copy_to_host(&first, reinterpret_cast<uint64_t>(x.data), sizeof(first));
+}
+
+TEST_F(WarmUpTest, CallsThatCannotBePreparedSayWhy) {
+  const Registered operation({.name = "warm_reader",
+                              .summary = "reads",
+                              .arguments = {"x: f32[n]"},
+                              .functions = {host_function(read_results)},
+                              .sizes = {{"n", 64}}});
+  write("call warm_reader x:f32[8]{1}\n");
+  const WarmUpReport report = warm({});
+  ASSERT_EQ(report.skipped.size(), 1u);
+  EXPECT_THAT(report.skipped[0].why, HasSubstr("it reads results between its launches"));
+  EXPECT_EQ(report.warmed + report.there, 0);
+
+  const CallTensor x{"x", {ir::Scalar::kF32, {8}}, {1}};
+  EXPECT_THAT(PreparedCall::bind(*find_operation("warm_reader"), {}, {x, x}),
+              Fails(StatusCode::kInvalidArgument, "tensor 'x' is given twice"));
+  EXPECT_THAT(PreparedCall::bind(*find_operation("warm_reader"), {}, {{"x", x.shape, {8, 1}}}),
+              Fails(StatusCode::kInvalidArgument, "tensor 'x' has 1 extent and 2 strides"));
+}
+
+TEST_F(WarmUpTest, KernelsOfOneTextAreToldByTheirPlacesAndTakeTurns) {
+  const auto here = [] {
+    return define_kernel("twice(x)", [](Tensor<float, 1> x) { x(thread_idx.x) = 1; });
+  };
+  const auto there = [] {
+    return define_kernel("twice(x)", [](Tensor<float, 1> x) { x(thread_idx.x) = 2; });
+  };
+  for (const int block : {32, 64}) {
+    ASSERT_THAT(
+        there().launch(device_.default_stream(), {.block = block}, as_tensor<float>(y_, {64})),
+        IsOk());
+  }
+  ASSERT_THAT(here().launch(device_.default_stream(), {.block = 32}, as_tensor<float>(y_, {64})),
+              IsOk());
+  const auto warmed = [&](const CompileAllOptions& options) {
+    const auto a = here(), b = there();
+    const auto report = warm_up(device_, std::vector{&a.source(), &b.source()}, list_, options);
+    EXPECT_THAT(report, IsOk());
+    return report.value_or(WarmUpReport()).kernels;
+  };
+  const std::string place = identity_of(there().source()).place;
+  std::vector<std::string> jobs;
+  EXPECT_EQ(warmed({.threads = 1, .on_done = [&](const auto& p) { jobs.push_back(p.job); }}), 3)
+      << "each kernel those of its place";
+  EXPECT_THAT(jobs,
+              ElementsAre(HasSubstr(place), testing::Not(HasSubstr(place)), HasSubstr(place)));
+  // The source has got other lines: nobody knows which of the two it was.
+  std::string text = lines().at(0) + "\n" + lines().at(1) + "\n";
+  while (text.find(place) != std::string::npos)
+    text.replace(text.find(place), place.size(), "b.cc:1");
+  write(text);
+  EXPECT_EQ(warmed({}), 4);
+  Device gone = Device::open("interp").value();
+  const Device taken = std::move(gone);
+  EXPECT_FALSE(warm_up(gone, {}, list_).ok());
 }
 
 // --- On the stand-in for the driver ---
@@ -454,6 +420,7 @@ TEST_F(WarmUpOnDriverTest, AListFillsTheDiskWithoutADeviceAndADeviceTakesItFromT
   ASSERT_THAT(record_launches(list), IsOk());
   ASSERT_THAT(launch(define()), IsOk());
   device.set_launch_options({});
+  ASSERT_THAT(record_launches(""), IsOk());
 
   const ir::Target& target = *ir::find_target("sm_90a");
   for (const bool again : {false, true}) {
@@ -472,6 +439,13 @@ TEST_F(WarmUpOnDriverTest, AListFillsTheDiskWithoutADeviceAndADeviceTakesItFromT
   EXPECT_EQ(report->from_disk, 1);
   ASSERT_THAT(launch(kernel), IsOk());
   EXPECT_EQ(traces, 1);
+  setenv("HEDDLE_OPTIONS", "--assembler=driver", 1);
+  const auto unkept = warm_up_disk(target, std::vector{&kernel.source()}, list);
+  unsetenv("HEDDLE_OPTIONS");
+  ASSERT_THAT(unkept, IsOk());
+  ASSERT_EQ(unkept->failed.size(), 1u);
+  EXPECT_THAT(unkept->failed[0].why, HasSubstr("the driver is chosen to assemble kernels, which "
+                                               "leaves nothing on the disk; fix: "));
   setenv("HEDDLE_CACHE", "off", 1);
   EXPECT_THAT(warm_up_disk(target, {}, list),
               Fails(StatusCode::kFailedPrecondition, "there is no cache on disk to fill; fix: "));
