@@ -55,9 +55,8 @@ const auto product =
     define_kernel("product(a[m, k], b[k, 64], c[m, 64])",
                   [](Tensor<const float, 2> a, Tensor<const float, 2> b, Tensor<float, 2> c) {
                     const Int m = block_idx.x, n = thread_idx.x;
-                    Float sum = 0.0f;
-                    for (Int k : range(a.shape(1))) sum += a(m, k) * b(k, n);
-                    c(m, n) = sum;
+                    c(m, n) = For(range(a.shape(1)), Float(0),
+                                  [&](Int k, Float sum) { return sum + a(m, k) * b(k, n); });
                   });
 // </page>
 
