@@ -164,15 +164,32 @@ Status refuse_memory(absl::string_view kernel, absl::Span<const ir::ParamInfo> p
       "; fix: copy it to a Buffer of that device, or launch on a stream of the other"));
 }
 
+// A tensor whose coordinates reach beyond its memory.
+Status refuse_reach(absl::string_view what, const Argument& argument) {
+  if (argument.begin == 0 && argument.end == UINT64_MAX) {
+    return InvalidArgumentError(absl::StrCat(
+        what, " reaches further than 64 bits can count; fix: pass smaller extents or strides"));
+  }
+  if (argument.begin < argument.bits) {
+    return InvalidArgumentError(absl::StrCat(
+        what, " reaches ", argument.bits - argument.begin,
+        " bytes before the start of its buffer; fix: pass strides that are not negative, or the "
+        "address of its first element, TensorRef(address, extents, strides)"));
+  }
+  return InvalidArgumentError(absl::StrCat(
+      what, " reaches ", argument.end - argument.bits, " bytes into a buffer of ",
+      argument.capacity_bytes, "; fix: pass extents and strides that fit it, or allocate more"));
+}
+
 }  // namespace
 
 Status check_arguments(absl::string_view kernel, absl::Span<const ir::ParamInfo> params,
                        Arguments arguments, const Backend& device) {
   if (arguments_are_sound(params, arguments)) return OkStatus();
   if (params.size() != arguments.size()) {
-    return InvalidArgumentError(absl::StrCat(kernel, " takes ",
-                                             ir::counted(params.size(), "argument"),
-                                             " and was given ", arguments.size()));
+    return InvalidArgumentError(
+        absl::StrCat(kernel, " takes ", ir::counted(params.size(), "argument"), " and was given ",
+                     arguments.size(), "; fix: pass one for each parameter, in their order"));
   }
   for (int i = 0; i < static_cast<int>(params.size()); ++i) {
     const Argument& argument = arguments[i];
@@ -182,15 +199,18 @@ Status check_arguments(absl::string_view kernel, absl::Span<const ir::ParamInfo>
       const bool is_view = params[i].type.is_view();
       return InvalidArgumentError(absl::StrCat(
           what, " is ", kind_of(argument.rank, argument.extents != nullptr), "; the kernel takes ",
-          kind_of(is_view ? params[i].type.rank : -1, !params[i].unbounded),
-          params[i].unbounded && argument.rank >= 0 ? "; fix: pass pointer_argument(address)"
-                                                    : ""));
+          kind_of(is_view ? params[i].type.rank : -1, !params[i].unbounded), "; fix: pass ",
+          !is_view              ? "scalar_argument(bits)"
+          : params[i].unbounded ? "pointer_argument(address)"
+                                : absl::StrCat("tensor_argument() of rank ", params[i].type.rank)));
     }
     if (!params[i].type.is_view() || params[i].unbounded) continue;
     for (int dim = 0; dim < argument.rank; ++dim) {
       if (argument.extents[dim] >= 0) continue;
       return InvalidArgumentError(absl::StrCat(what, " has extent ", argument.extents[dim],
-                                               " in mode ", dim, "; extents are not negative"));
+                                               " in mode ", dim,
+                                               ", and extents are not negative; fix: pass 0 where "
+                                               "there are no elements"));
     }
     if (argument.sound) continue;
     if (argument.memory != nullptr && !argument.memory->holds(argument.allocation, &device)) {
@@ -199,24 +219,17 @@ Status check_arguments(absl::string_view kernel, absl::Span<const ir::ParamInfo>
     if (argument.bits == 0) {
       return InvalidArgumentError(absl::StrCat(
           what,
-          " is a null pointer to a tensor with elements: allocate it with Device::allocate()"));
+          " is a null pointer to a tensor with elements; fix: allocate it, or pass extents of 0"));
     }
     const int element_bytes = ir::bytes_of(params[i].type.scalar);
     if (argument.bits % static_cast<uint64_t>(element_bytes) != 0) {
-      return InvalidArgumentError(absl::StrCat(what, " starts at 0x", absl::Hex(argument.bits),
-                                               ", which is no multiple of its elements' ",
-                                               element_bytes,
-                                               " bytes: a GPU cannot read them there"));
+      return InvalidArgumentError(
+          absl::StrCat(what, " starts at 0x", absl::Hex(argument.bits),
+                       ", which is no multiple of its elements' ", element_bytes,
+                       " bytes, and a GPU cannot read them there; fix: "
+                       "start at an element, or copy it to aligned memory"));
     }
-    const bool huge = argument.begin == 0 && argument.end == UINT64_MAX;
-    return InvalidArgumentError(
-        absl::StrCat(what, " reaches ",
-                     huge ? "further than 64 bits can count"
-                     : argument.begin < argument.bits
-                         ? "before its buffer"
-                         : absl::StrCat(argument.end - argument.bits, " bytes into a buffer of ",
-                                        argument.capacity_bytes),
-                     ": its extents and strides do not fit the memory"));
+    return refuse_reach(what, argument);
   }
   check_failed(__FILE__, __LINE__, "sound", "unsound arguments without a reason");
 }

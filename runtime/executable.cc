@@ -108,7 +108,13 @@ StatusOr<std::unique_ptr<Executable>> Executable::load(
   }
   Stopwatch stopwatch;
   StatusOr<Module> module = load_module(backend, code);
-  if (!module.ok()) return module.status();
+  if (!module.ok()) {
+    const Status& why = module.status();
+    return Status(why.code(),
+                  absl::StrCat(executable->site_.describe(), ", compiled for ",
+                               code.optimized.target->name, ": ", why.message()),
+                  why.driver_code());
+  }
   log_load(executable->site_, backend->name(), code.assembly.cubin.size(), stopwatch.lap());
   StatusOr<Function> function = module->function(code.ptx.entry);
   if (!function.ok()) return function.status();
@@ -185,7 +191,8 @@ Status Executable::launch_on_interp(const Stream& stream, const LaunchShape& sha
     return InvalidArgumentError(absl::StrCat(
         site_.describe(), " cannot launch: a block needs ", arrays, " + ", shape.shared_bytes,
         " bytes of static and dynamic shared memory, but has at most ",
-        info.limits.max_shared_per_block, " on ", info.name));
+        info.limits.max_shared_per_block, " on ", info.name,
+        "; fix: let each block work on less at a time"));
   }
   const int64_t resident = info.sm_count * (info.max_threads_per_sm / shape.block.count());
   if (Status s = check_cooperative(info, shape, resident, site_); !s.ok()) return s;

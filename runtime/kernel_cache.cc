@@ -8,6 +8,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "heddle/ir/target.h"
 #include "heddle/ir/wording.h"
 #include "heddle/runtime/ahead/launch_recorder.h"
@@ -28,6 +29,24 @@ void say_driver_assembles(const Status& why) {
     std::fprintf(stderr, "heddle: the driver assembles kernels itself, since ptxas cannot: %s\n",
                  std::string(why.message()).c_str());
   });
+}
+
+// A GPU that is older or newer than every target.
+Status no_target(absl::string_view kernel, const Backend& device) {
+  const DeviceInfo& info = device.info();
+  const ir::Target &oldest = ir::kTargets.front(), &newest = ir::kTargets.back();
+  const bool is_old = info.compute_major * 10 + info.compute_minor < oldest.sm;
+  // What holds for one chip alone does not move to later ones.
+  const absl::string_view movable = absl::StripSuffix(newest.name, "a");
+  return FailedPreconditionError(absl::StrCat(
+      kernel, " cannot be compiled for ", device.name(), ": ", info.name,
+      " has compute capability ", info.compute_major, ".", info.compute_minor,
+      ", and Heddle compiles for ", oldest.name, " to ", newest.name, "; fix: ",
+      is_old ? absl::StrCat("use a GPU of compute capability ", oldest.sm / 10, ".", oldest.sm % 10,
+                            " or newer, or the interpreter, Device::open(\"interp\")")
+             : absl::StrCat("update Heddle, or let the driver translate older code, "
+                            "HEDDLE_OPTIONS=\"--gpu-arch=",
+                            movable, " --assembler=driver\"")));
 }
 
 auto find_fact(const std::vector<ir::Guard>& guards, const ir::Fact& fact) {
@@ -117,6 +136,9 @@ StatusOr<const Executable*> KernelCache::find_or_compile(const ir::KernelSource&
     return found;
   }
   CompileOptions options = Executable::launch_options_for(*backend);
+  if (backend->kind() == BackendKind::kCuda && options.target.empty()) {
+    return no_target(describe(source), *backend);
+  }
   options.block = shape.block_to_compile();
   options.cluster = shape.cluster;
   const StatusOr<const ir::Target*> target = target_of(options);

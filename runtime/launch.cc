@@ -11,6 +11,7 @@
 #include "heddle/runtime/kernel_cache.h"
 #include "heddle/runtime/launch_memo.h"
 #include "heddle/runtime/operation/dry_run.h"
+#include "heddle/runtime/reachable_memory.h"
 #include "heddle/runtime/recall/recall.h"
 #include "heddle/runtime/specialize.h"
 
@@ -57,7 +58,9 @@ Status check_block(const Compilation& compilation, const LaunchShape& shape) {
   }
   return InvalidArgumentError(absl::StrCat(compilation.describe(), " was compiled for a block of ",
                                            to_string(block), " and launched with ",
-                                           to_string(shape.block)));
+                                           to_string(shape.block),
+                                           "; fix: launch it with that block, compile it for this "
+                                           "one, or let launch() choose the variant"));
 }
 
 // The facts that tracing or a pass relied on.
@@ -117,6 +120,10 @@ Status CompiledKernel::launch(const Stream& stream, const LaunchShape& shape,
       if (loaded->backend() == stream.backend().get()) executable = loaded.get();
     }
     if (executable == nullptr) {
+      if (Status s = check_reach(code.describe(), code.params, arguments, *stream.backend());
+          !s.ok()) {
+        return s;
+      }
       StatusOr<std::unique_ptr<Executable>> loaded =
           Executable::load(stream.backend(), state_->compilation);
       if (!loaded.ok()) return loaded.status();
@@ -148,6 +155,10 @@ StatusOr<const Executable*> executable_for(const Stream& stream, const ir::Kerne
   if (const Executable* const found = cache.find(backend, shape, arguments)) return found;
   // Has no executables, so the usual launch need not ask.
   if (backend->kind() == BackendKind::kDryRun) return nullptr;
+  if (Status s = check_reach(describe(source), source.params(), arguments, *stream.backend());
+      !s.ok()) {
+    return s;
+  }
   return cache.find_or_compile(source, stream.backend(), shape, arguments);
 }
 

@@ -12,7 +12,8 @@
 // loads it once for each device; after that it costs the driver's launch. compile() needs neither
 // data nor a GPU; its result runs on any device of its target. Arguments are tested before anything
 // runs: numbers that their parameters do not hold, buffers of another device or too small for their
-// tensors, and what the kernel itself requires (dsl/contract.h).
+// tensors, and what the kernel itself requires (dsl/contract.h). Whether a GPU's kernels reach memory that is nobody's Buffer
+// is asked of launches that need code compiled or loaded.
 #pragma once
 
 #include <memory>

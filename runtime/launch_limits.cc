@@ -108,26 +108,32 @@ Status check_launch_limits(const DeviceInfo& info, const LaunchShape& shape,
   }
   if (shape.block.count() > limits.max_threads_per_block) {
     return error("block ", to_string(shape.block), " has ", shape.block.count(),
-                 " threads, but a block has at most ", limits.max_threads_per_block);
+                 " threads, but a block has at most ", limits.max_threads_per_block,
+                 "; fix: use smaller blocks and more of them");
   }
   if (shape.shared_bytes < 0 || shape.shared_bytes > limits.max_shared_per_block) {
     return error("shared_bytes is ", shape.shared_bytes, ", but must be from 0 to ",
-                 limits.max_shared_per_block);
+                 limits.max_shared_per_block, "; fix: ",
+                 shape.shared_bytes < 0 ? "leave it out where the kernel needs none"
+                                        : "let each block work on less at a time");
   }
 
   if (shape.cluster == Dim3()) return OkStatus();
   if (!info.cluster_launch) {
     return error("cluster ", to_string(shape.cluster), " needs compute capability 9.0, but ",
-                 info.name, " has ", info.compute_major, ".", info.compute_minor);
+                 info.name, " has ", info.compute_major, ".", info.compute_minor,
+                 "; fix: launch it without .cluster");
   }
   if (shape.cluster.count() > kMaxClusterBlocks) {
     return error("cluster ", to_string(shape.cluster), " has ", shape.cluster.count(),
-                 " blocks, but a cluster has at most ", kMaxClusterBlocks);
+                 " blocks, but a cluster has at most ", kMaxClusterBlocks,
+                 "; fix: use smaller clusters");
   }
   if (shape.grid.x % shape.cluster.x != 0 || shape.grid.y % shape.cluster.y != 0 ||
       shape.grid.z % shape.cluster.z != 0) {
     return error("grid ", to_string(shape.grid), " is not a multiple of cluster ",
-                 to_string(shape.cluster), " in every direction");
+                 to_string(shape.cluster),
+                 " in every direction; fix: round the grid up, and let blocks outside do nothing");
   }
   return OkStatus();
 }
@@ -135,10 +141,10 @@ Status check_launch_limits(const DeviceInfo& info, const LaunchShape& shape,
 Status check_cooperative(const DeviceInfo& info, const LaunchShape& shape, int64_t resident_blocks,
                          const LaunchSite& site) {
   if (!shape.cooperative || shape.grid.count() <= resident_blocks) return OkStatus();
-  return InvalidArgumentError(absl::StrCat(site.describe(), " cannot launch: a cooperative grid ",
-                                           to_string(shape.grid), " has ", shape.grid.count(),
-                                           " blocks, but only ", resident_blocks, " of them fit ",
-                                           info.name, " at once"));
+  return InvalidArgumentError(absl::StrCat(
+      site.describe(), " cannot launch: a cooperative grid ", to_string(shape.grid), " has ",
+      shape.grid.count(), " blocks, but only ", resident_blocks, " of them fit ", info.name,
+      " at once; fix: use fewer blocks that each do more"));
 }
 
 }  // namespace heddle::runtime

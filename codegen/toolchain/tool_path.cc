@@ -163,22 +163,26 @@ Status nothing_found(Tool tool, const std::vector<ToolAttempt>& tried) {
       problems.empty() ? "no CUDA folder and no PATH is set" : absl::StrJoin(problems, "; "), ")"));
 }
 
-// A path that somebody asked for.
+// A path that somebody asked for; `fix`: what to do where it leads nowhere.
 StatusOr<ToolLocation> find_requested(Tool tool, const std::string& path, absl::string_view origin,
-                                      const ToolSearch& search) {
+                                      const ToolSearch& search, absl::string_view fix) {
   StatusOr<ToolLocation> found = examine(tool, path, origin, search);
   if (found.ok()) return found;
   return Status(found.status().code(),
                 absl::StrCat(tool_name(tool), " from ", origin, " (", path,
-                             ") cannot be used: ", found.status().message()));
+                             ") cannot be used: ", found.status().message(), "; fix: ", fix,
+                             " the absolute path of ", tool_name(tool)));
 }
 
 StatusOr<ToolLocation> search_everywhere(Tool tool, const ToolSearch& search) {
   if (!search.explicit_path.empty()) {
-    return find_requested(tool, search.explicit_path, "the given option", search);
+    return find_requested(tool, search.explicit_path, "the given option", search,
+                          "leave the option out, or give it");
   }
   if (!search.variable.empty()) {
-    return find_requested(tool, search.variable, tool_variable(tool), search);
+    const absl::string_view variable = tool_variable(tool);
+    return find_requested(tool, search.variable, variable, search,
+                          absl::StrCat("unset ", variable, ", or set it to"));
   }
   std::vector<ToolAttempt> tried;
   for (ToolAttempt& attempt : candidates(tool, search)) {

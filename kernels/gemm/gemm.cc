@@ -19,16 +19,17 @@ StatusOr<Major> major_of(const char* name, const OperandShape& x, int element_by
   const bool along_rows = element_bytes == 2 && (x.strides[0] == 1 || x.extents[0] == 1);
   const int64_t other = along_k ? x.strides[0] : x.strides[1];
   if (!along_k && !along_rows) {
-    return InvalidArgumentError(
-        absl::StrCat("gemm: ", name, " has strides ", x.strides[0], " and ", x.strides[1], "; ",
-                     element_bytes == 2 ? "one of them is 1"
-                                        : "the second is 1: only elements of 16 bits may be "
-                                          "contiguous along the other mode"));
+    return InvalidArgumentError(absl::StrCat(
+        "gemm: ", name, " has strides ", x.strides[0], " and ", x.strides[1],
+        element_bytes == 2 ? ", and one of them has to be 1"
+                           : ", and the second has to be 1, for only elements of 16 bits may be "
+                             "contiguous along the other mode",
+        "; fix: copy it to contiguous memory"));
   }
   if (x.extents[along_k ? 0 : 1] > 1 && other * element_bytes % kMapAlignment != 0) {
     return InvalidArgumentError(absl::StrCat(
         "gemm: ", name, " has lines ", other * element_bytes,
-        " bytes apart; the copy engine takes multiples of 16: pad them with elements"));
+        " bytes apart, and the copy engine takes multiples of 16; fix: pad them with elements"));
   }
   return along_k ? Major::k : Major::mn;
 }
@@ -78,7 +79,9 @@ StatusOr<GemmProblem> with_strides(GemmProblem problem, const OperandShapes& x) 
   }
   if (x.d.strides[1] != 1 && x.d.extents[1] > 1) {
     return InvalidArgumentError(absl::StrCat("gemm: d has strides ", x.d.strides[0], " and ",
-                                             x.d.strides[1], "; its rows are contiguous"));
+                                             x.d.strides[1],
+                                             ", and its rows have to be contiguous; fix: give it "
+                                             "contiguous memory"));
   }
   for (const auto& [name, operand] : {std::pair("a", &x.a), std::pair("b", &x.b)}) {
     if (!shares_memory(x.d, x.result_bytes, *operand, x.element_bytes)) continue;

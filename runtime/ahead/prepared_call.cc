@@ -1,9 +1,11 @@
 #include "heddle/runtime/ahead/prepared_call.h"
 
+#include <numeric>
 #include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "heddle/ir/wording.h"
 #include "heddle/runtime/operation/compile_call.h"
 
@@ -12,6 +14,39 @@ namespace {
 
 constexpr uint64_t kAlignment = 256;  // of what devices allocate
 constexpr uint64_t kFirstAddress = uint64_t{1} << 40;
+
+// Whether two elements of the modes lie at one place: by a step in one mode that is none, or by steps in two that cancel
+// out. Of what takes steps in three or more it says nothing.
+bool overlaps_itself(const CallTensor& tensor) {
+  const auto can_step = [&](size_t mode, uint64_t steps) {
+    return static_cast<uint64_t>(tensor.shape.extents[mode]) > steps;
+  };
+  const auto stride = [&](size_t mode) {
+    const int64_t signed_stride = tensor.strides[mode];
+    return signed_stride < 0 ? uint64_t{0} - static_cast<uint64_t>(signed_stride)
+                             : static_cast<uint64_t>(signed_stride);
+  };
+  for (size_t i = 0; i < tensor.strides.size(); ++i) {
+    if (!can_step(i, 1)) continue;
+    if (stride(i) == 0) return true;
+    for (size_t j = 0; j < i; ++j) {
+      const uint64_t common = std::gcd(stride(i), stride(j));
+      if (can_step(i, stride(j) / common) && can_step(j, stride(i) / common)) return true;
+    }
+  }
+  return false;
+}
+
+// Of a tensor that the operation writes.
+Status check_written(const Operation& operation, const CallTensor& tensor) {
+  const std::vector<int64_t>& extents = tensor.shape.extents;
+  const bool empty = absl::c_any_of(extents, [](int64_t extent) { return extent <= 0; });
+  if (empty || !overlaps_itself(tensor)) return OkStatus();
+  return InvalidArgumentError(absl::StrCat(
+      "'", tensor.name, "' has extents [", absl::StrJoin(extents, ", "), "] and strides [",
+      absl::StrJoin(tensor.strides, ", "), "], by which elements share memory, and kernel '",
+      operation.name(), "' writes it; fix: give a tensor whose elements lie apart"));
+}
 
 }  // namespace
 
@@ -40,7 +75,11 @@ StatusOr<PreparedCall> PreparedCall::bind(const Operation& operation, const Sett
         tensors, [&](const CallTensor& tensor) { return tensor.name == value.argument->name; });
     if (given == tensors.end()) {
       return InvalidArgumentError(absl::StrCat("kernel '", operation.name(), "' needs the tensor '",
-                                               value.argument->name, "', ", describe(value.shape)));
+                                               value.argument->name, "', ", describe(value.shape),
+                                               "; fix: describe it, too"));
+    }
+    if (value.argument->is_written()) {
+      if (Status s = check_written(operation, *given); !s.ok()) return s;
     }
     call.places_.back() = static_cast<int>(given - tensors.begin());
     call.strides_.back() = given->strides;

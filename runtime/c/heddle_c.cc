@@ -1,6 +1,7 @@
 #include "heddle/runtime/c/heddle_c.h"
 
 #include <algorithm>
+#include <atomic>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "heddle/ir/wording.h"
 #include "heddle/runtime/ahead/prepared_call.h"
@@ -24,6 +26,7 @@
 #include "heddle/runtime/operation/bound_call.h"
 #include "heddle/runtime/operation/catalogue.h"
 #include "heddle/runtime/operation/registry.h"
+#include "heddle/runtime/reachable_memory.h"
 #include "nlohmann/json.hpp"
 
 using heddle::Buffer;
@@ -46,6 +49,8 @@ struct HeddleDevice {
 struct HeddleCall {
   Device device;
   heddle::PreparedCall prepared;
+  // Whether it was launched: its first launch is asked whether it reaches its memory, for the code was compiled without any.
+  std::unique_ptr<std::atomic<bool>> launched = std::make_unique<std::atomic<bool>>(false);
 };
 
 namespace {
@@ -81,7 +86,10 @@ Status check(absl::string_view function, std::initializer_list<const void*> argu
 }
 // Of an array, which may be NULL where it has nothing.
 Status check_array(absl::string_view what, const void* array, int count) {
-  if (count < 0) return InvalidArgumentError(absl::StrCat(what, " are ", count));
+  if (count < 0) {
+    return InvalidArgumentError(
+        absl::StrCat("the number of ", what, " is ", count, "; fix: pass how many the array has"));
+  }
   return array == nullptr && count > 0 ? missing(what) : OkStatus();
 }
 
@@ -135,17 +143,28 @@ StatusOr<heddle::runtime::Sizes> sizes_of(const char* const* texts, int count) {
   return sizes;
 }
 
+// "bool, i8, …"
+std::string element_types() {
+  std::vector<absl::string_view> names;
+  for (const heddle::ir::ScalarInfo& scalar : heddle::ir::kScalars) {
+    if (heddle::ir::scalar_from_name(scalar.name)) names.push_back(scalar.name);
+  }
+  return absl::StrJoin(names, ", ");
+}
+
 // What a caller says of a tensor, but for its strides.
 StatusOr<heddle::TensorShape> shape_of(const HeddleTensor& tensor) {
   if (tensor.name == nullptr) return missing("a tensor's name");
   if (tensor.dtype == nullptr) return missing("a tensor's element type");
   const auto dtype = heddle::ir::scalar_from_name(tensor.dtype);
   if (!dtype) {
-    return InvalidArgumentError(absl::StrCat("'", tensor.name, "' has elements of type '",
-                                             tensor.dtype, "', which there is not"));
+    return InvalidArgumentError(
+        absl::StrCat("'", tensor.name, "' has elements of type '", tensor.dtype,
+                     "', which there is not; fix: name one of ", element_types()));
   }
   if (tensor.rank < 0) {
-    return InvalidArgumentError(absl::StrCat("'", tensor.name, "' has rank ", tensor.rank));
+    return InvalidArgumentError(absl::StrCat("'", tensor.name, "' has rank ", tensor.rank,
+                                             "; fix: pass how many extents it has"));
   }
   if (tensor.rank > 0 && (tensor.extents == nullptr || tensor.strides == nullptr)) {
     return missing("a tensor's extents or strides");
@@ -176,6 +195,18 @@ StatusOr<heddle::PreparedCall> prepare(const Operation& operation, const heddle:
         {tensor.name, *std::move(shape), {tensor.strides, tensor.strides + tensor.rank}});
   }
   return heddle::PreparedCall::bind(operation, settings, given);
+}
+
+// Whether the device reaches the memory of the arguments.
+Status check_reach(const HeddleCall& call, absl::Span<const Argument> arguments) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const BoundCall& bound = call.prepared.bound();
+    const std::string what = absl::StrCat("'", bound.values[i].argument->name, "' of kernel '",
+                                          bound.operation->name(), "'");
+    const Status status = heddle::runtime::check_reach(arguments[i], what, *call.device.backend());
+    if (!status.ok()) return status;
+  }
+  return OkStatus();
 }
 
 // The tensors and sizes of a call that shapes or sizes are given of, as JSON.
@@ -286,7 +317,15 @@ const char* heddle_launch(HeddleCall* call, void* const* pointers, void* stream)
     return prepared.with_arguments(
         [&](size_t tensor) { return reinterpret_cast<uint64_t>(pointers[tensor]); },
         [&](absl::Span<const Argument> arguments) {
-          const auto launch = [&] { return prepared.bound().function->call(on, arguments); };
+          const auto launch = [&]() -> Status {
+            if (call->launched->load(std::memory_order_relaxed)) {
+              return prepared.bound().function->call(on, arguments);
+            }
+            if (Status s = check_reach(*call, arguments); !s.ok()) return s;
+            Status status = prepared.bound().function->call(on, arguments);
+            if (status.ok()) call->launched->store(true, std::memory_order_relaxed);
+            return status;
+          };
           if (!heddle::runtime::launches_may_be_observed()) return launch();
           const heddle::runtime::ProfilerRange range(prepared.bound().operation->name());
           return launch();

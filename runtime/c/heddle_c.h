@@ -69,7 +69,7 @@ typedef struct HeddleCall HeddleCall;
 
 // Prepares a call and compiles its kernels, for memory that is aligned to 256 bytes and does not overlap. All tensors of the
 // operation must be given, in any order. The arrays may go afterwards. An operation that reads results while it runs
-// compiles its kernels in its first launch.
+// compiles its kernels in its first launch. Elements of a tensor that the operation writes must lie apart.
 const char* heddle_compile(HeddleDevice* device, const char* operation, const char* const* settings,
                            int setting_count, const HeddleTensor* tensors, int tensor_count,
                            HeddleCall** call);
@@ -78,7 +78,7 @@ void heddle_release(HeddleCall* call);
 // Enqueues the call on a stream: a CUstream of the device's primary context; NULL is the default stream. `pointers` are
 // addresses on the device in the order of the tensors that heddle_compile() was given; an offset belongs to the address.
 // Memory that overlaps or is aligned to less than a variant of the kernel wants gets another one, compiled then. On an interpreter the
-// call is complete on return.
+// call is complete on return. A GPU's driver is asked whether kernels reach the memory until a launch of the call has succeeded.
 const char* heddle_launch(HeddleCall* call, void* const* pointers, void* stream);
 
 // Called when a line of a list has been compiled, or has failed: how many have ended of how many, what it was, and what is wrong with it; NULL: nothing. It

@@ -162,6 +162,10 @@ class CudaBackend final : public Backend {
   // Whether a stream's work is recorded, by Heddle or by anybody else.
   StatusOr<bool> is_captured(StreamHandle stream);
 
+  // OK where kernels reach the memory at an address, or the driver does not know. kInvalidArgument says whose memory it
+  // is instead, from "lies in memory of" on: the host's, or another GPU's. Asks the driver.
+  Status check_reach(DeviceAddress address);
+
   bool lost() const { return lost_.load(std::memory_order_acquire); }
   const DriverApi& api() const { return driver_.api(); }
   LaunchRing& ring() { return ring_; }

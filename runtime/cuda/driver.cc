@@ -49,7 +49,10 @@ StatusOr<const Driver*> Driver::load(const std::string& library) {
     const char* error = dlerror();
     // The loader's text repeats the name; only a failure other than absence is worth quoting.
     if (error == nullptr || absl::StrContains(error, "No such file")) {
-      return NotFoundError(absl::StrCat(library, " not found; ", kStillWorks));
+      return NotFoundError(absl::StrCat(library,
+                                        " not found; fix: install NVIDIA's driver, or name its "
+                                        "library in HEDDLE_CUDA_LIBRARY; ",
+                                        kStillWorks));
     }
     return FailedPreconditionError(
         absl::StrCat(library, " cannot be loaded (", error, "); ", kStillWorks));
@@ -75,10 +78,10 @@ StatusOr<const Driver*> Driver::load(const std::string& library) {
   }
   if (driver->version_ != 0 && driver->version_ < kOldestVersion) {
     dlclose(handle);
-    return FailedPreconditionError(
-        absl::StrCat("the driver ", library, " speaks CUDA ", version_text(driver->version_), " < ",
-                     version_text(kOldestVersion),
-                     " needed; update the NVIDIA driver, and until then ", kStillWorks));
+    return FailedPreconditionError(absl::StrCat(
+        "the driver ", library, " speaks CUDA ", version_text(driver->version_),
+        ", and Heddle needs ", version_text(kOldestVersion),
+        " or newer; fix: update the NVIDIA driver to 525 or newer; until then ", kStillWorks));
   }
   if (missing != nullptr) {
     dlclose(handle);

@@ -13,6 +13,7 @@ namespace heddle::runtime::cuda {
 // CUresult. Only codes that the code acts on have a name; errors.cc has the table of all.
 enum class Result : int32_t {
   kSuccess = 0,
+  kInvalidValue = 1,
   kOutOfMemory = 2,
   kNotReady = 600,
   kGraphUpdateFailure = 910,
@@ -50,11 +51,15 @@ enum class DeviceAttribute : int32_t {
   kComputeCapabilityMinor = 76,
   kMaxSharedMemoryPerMultiprocessor = 81,
   kMaxRegistersPerMultiprocessor = 82,
+  kPageableMemoryAccess = 88,
   kCooperativeLaunch = 95,
   kMaxSharedMemoryPerBlockOptin = 97,
   kMemoryPools = 115,
   kClusterLaunch = 120,
 };
+
+// CUpointer_attribute
+enum class PointerAttribute : int32_t { kDevicePointer = 3, kDeviceOrdinal = 9 };
 
 // CUfunction_attribute
 enum class FunctionAttribute : int32_t {
@@ -285,7 +290,8 @@ struct GraphUpdateInfo {
   F(tensor_map_encode_im2col, "cuTensorMapEncodeIm2col",                                           \
     Result(DriverTensorMap*, TensorMapType, uint32_t, void*, const uint64_t*, const uint64_t*,     \
            const int*, const int*, uint32_t, uint32_t, const uint32_t*, TensorMapInterleave,       \
-           TensorMapSwizzle, TensorMapPromotion, TensorMapFill))
+           TensorMapSwizzle, TensorMapPromotion, TensorMapFill))                                   \
+  F(pointer_get_attribute, "cuPointerGetAttribute", Result(void*, PointerAttribute, DevicePointer))
 
 // A function of the loaded library, and the name that errors give it.
 template <class Signature>

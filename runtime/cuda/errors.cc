@@ -48,7 +48,7 @@ constexpr ErrorInfo kErrors[] = {
     {201, "CUDA_ERROR_INVALID_CONTEXT", StatusCode::kFailedPrecondition, kLocal,
      "somebody else reset the device: open it again"},
     {209, "CUDA_ERROR_NO_BINARY_FOR_GPU", StatusCode::kInvalidArgument, kLocal,
-     "the cubin is for another architecture: compile the kernel for this device"},
+     "the code is for another architecture; fix: compile it for the device's"},
     {214, "CUDA_ERROR_ECC_UNCORRECTABLE", StatusCode::kDataLoss, kLocal,
      "the GPU's memory is failing: see nvidia-smi -q -d ECC"},
     {218, "CUDA_ERROR_INVALID_PTX", StatusCode::kInvalidArgument, kLocal,

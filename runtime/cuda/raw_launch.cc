@@ -72,13 +72,14 @@ Status check_function_limits(const FunctionState& state, const LaunchShape& shap
   if (shape.block.count() > attributes.max_threads_per_block) {
     return cannot_launch(site, "block ", to_string(shape.block), " has ", shape.block.count(),
                          " threads, but the kernel's ", attributes.registers,
-                         " registers a thread allow at most ", attributes.max_threads_per_block);
+                         " registers a thread allow at most ", attributes.max_threads_per_block,
+                         "; fix: use smaller blocks, or CompileOptions::max_registers");
   }
   if (shape.cluster != kOne && attributes.required_cluster != kOne &&
       shape.cluster != attributes.required_cluster) {
     return cannot_launch(site, "cluster is ", to_string(shape.cluster),
                          ", but the kernel was compiled for ",
-                         to_string(attributes.required_cluster));
+                         to_string(attributes.required_cluster), "; fix: launch it with that");
   }
   return OkStatus();
 }
@@ -87,7 +88,9 @@ Status check_function_limits(const FunctionState& state, const LaunchShape& shap
 Status check_residency(FunctionState& state, const LaunchShape& shape, const LaunchSite& site) {
   const DeviceInfo& info = state.backend().info();
   if (shape.cooperative && !info.cooperative_launch) {
-    return cannot_launch(site, info.name, " has no cooperative launches");
+    return cannot_launch(site, info.name,
+                         " has no cooperative launches; fix: launch it without .cooperative, in as "
+                         "many launches as there are waits for the grid");
   }
   const StatusOr<int64_t> resident = cuda::max_resident_blocks(state, shape, site);
   if (!resident.ok()) return resident.status();
@@ -95,7 +98,8 @@ Status check_residency(FunctionState& state, const LaunchShape& shape, const Lau
     return cannot_launch(site, "no cluster ", to_string(shape.cluster), " of blocks ",
                          to_string(shape.block), " with ", shape.shared_bytes,
                          " bytes of dynamic shared memory fits ", info.name,
-                         "; use a smaller cluster, or less shared memory or fewer threads a block");
+                         "; fix: use a smaller cluster, or less shared memory or fewer threads a "
+                         "block");
   }
   return check_cooperative(info, shape, *resident, site);
 }
@@ -131,7 +135,7 @@ Status reserve_dynamic_shared(FunctionState& state, int64_t bytes, const LaunchS
   if (bytes > limit - fixed) {
     return cannot_launch(site, "a block needs ", fixed, " + ", bytes,
                          " bytes of static and dynamic shared memory, but has at most ", limit,
-                         " on ", gpu.info().name);
+                         " on ", gpu.info().name, "; fix: let each block work on less at a time");
   }
   std::lock_guard<std::mutex> lock(state.mutex);
   if (bytes <= state.dynamic_shared_allowed.load(std::memory_order_acquire)) {
@@ -331,7 +335,9 @@ Status launch_raw(const Function& function, const LaunchShape& shape, const void
     if (ABSL_PREDICT_FALSE(stream->backend().get() != &gpu)) {
       if (stream->backend() == nullptr) return moved_from("a Stream");
       return cannot_launch(site == nullptr ? function.state_->site : *site, "it is loaded on ",
-                           gpu.name(), ", but the stream belongs to ", stream->backend()->name());
+                           gpu.name(), ", but the stream belongs to ", stream->backend()->name(),
+                           "; fix: launch on a stream of ", gpu.name(), ", or load it on ",
+                           stream->backend()->name());
     }
     queue = stream->handle();
   }

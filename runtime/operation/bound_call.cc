@@ -84,20 +84,22 @@ class Dimensions {
     for (size_t mode = 0; mode < shape.extents.size(); ++mode) {
       const Dimension& dimension = argument.dimensions[mode];
       const int64_t extent = shape.extents[mode];
-      const auto differs = [&](int64_t wanted, absl::string_view why, absl::string_view by = "") {
-        return InvalidArgumentError(
-            absl::StrCat("'", argument.name, "' has extent ", extent, " in mode ", mode,
-                         ", and kernel '", operation_.name(), "' takes ", wanted, " there", why,
-                         shapes_of(argument.name), by == argument.name ? "" : shapes_of(by)));
+      const auto differs = [&](int64_t wanted, absl::string_view why, absl::string_view by,
+                               absl::string_view fix) {
+        return InvalidArgumentError(absl::StrCat(
+            "'", argument.name, "' has extent ", extent, " in mode ", mode, ", and kernel '",
+            operation_.name(), "' takes ", wanted, " there", why, shapes_of(argument.name),
+            by == argument.name ? "" : shapes_of(by), "; fix: pass ", fix));
       };
+      constexpr absl::string_view kThatExtent = "a tensor with that extent";
       if (dimension.name.empty()) {
-        if (extent != dimension.number) return differs(dimension.number, "");
+        if (extent != dimension.number) return differs(dimension.number, "", "", kThatExtent);
         continue;
       }
       if (extent < 0) {
-        return InvalidArgumentError(absl::StrCat("'", argument.name, "' of kernel '",
-                                                 operation_.name(), "' cannot have extent ", extent,
-                                                 " in mode ", mode));
+        return InvalidArgumentError(absl::StrCat(
+            "'", argument.name, "' of kernel '", operation_.name(), "' cannot have extent ", extent,
+            " in mode ", mode, "; fix: pass 0 where there are no elements"));
       }
       const Known given{extent - dimension.number, argument.name};
       const Known& known = known_.try_emplace(dimension.name, given).first->second;
@@ -106,7 +108,10 @@ class Dimensions {
       if (__builtin_add_overflow(std::max<int64_t>(known.size, 0), dimension.number, &wanted)) {
         return too_large(operation_, argument, dimension, known.size);
       }
-      return differs(wanted, known.size < 0 ? " at least" : by(dimension, known), known.by);
+      if (known.size < 0) return differs(wanted, " at least", known.by, kThatExtent);
+      return differs(wanted, by(dimension, known), known.by,
+                     absl::StrCat(known.by.empty() ? "a tensor and a size" : "tensors",
+                                  " that agree in ", dimension.name));
     }
     return OkStatus();
   }

@@ -106,3 +106,11 @@ void kernels(float host) {
   define_kernel("k", [](Float x) { return x; });               // expect-first: returns nothing: store results in tensors
   define_kernel("k", [&](Float x) { (void)(x + host); });      // expect-first: captures a reference or a pointer
 }
+
+void launches(const Kernel<Tensor<float, 2>>& k, TensorRef<double, 2> doubles, TensorRef<float, 1> row, TensorRef<const float, 2> read, float* p) {
+  k.launch(0, {}, doubles);  // expect-error: TensorRef<double, .*TensorRef<float, .*
+  k.launch(0, {}, row);      // expect-error: TensorRef<.*1.*>'.* to .*TensorRef<.*2.*>
+  k.launch(0, {}, read);     // expect-error: TensorRef<const float, .* to .*TensorRef<float, .*
+  k.launch(0, {}, p);        // expect-error: ('p' .type 'float\*'.|from 'float \*') to .*TensorRef<float, 2>
+  k.launch(0, {}, 3, 4);     // expect-error: (expects|requires) 3 arguments, (but )?4 (were )?provided
+}

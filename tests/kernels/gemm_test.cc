@@ -300,11 +300,13 @@ TEST(Gemm, SaysWhatDoesNotFit) {
   const auto transposed = [&](const TensorRef<half, 2>& x) {
     return TensorRef<half, 2>(x.data, {x.extents[0], x.extents[1]}, {1, x.extents[0]});
   };
-  EXPECT_THAT(std::string(kernels::gemm(stream, as_tensor<const half>(memory, {8, 8}),
-                                        as_tensor<const half>(memory, {16, 8}),
-                                        transposed(as_tensor<half>(memory, {8, 16})))
-                              .message()),
-              HasSubstr("gemm: d has strides 1 and 8; its rows are contiguous"));
+  EXPECT_THAT(
+      std::string(kernels::gemm(stream, as_tensor<const half>(memory, {8, 8}),
+                                as_tensor<const half>(memory, {16, 8}),
+                                transposed(as_tensor<half>(memory, {8, 16})))
+                      .message()),
+      HasSubstr("gemm: d has strides 1 and 8, and its rows have to be contiguous; fix: give it "
+                "contiguous memory"));
   EXPECT_EQ(refusal(0, 8, 8, 8), "");
   EXPECT_THAT(std::string(kernels::gemm(stream, as_tensor<const half>(memory, {8, 8}),
                                         as_tensor<const half>(memory, {16, 8}),

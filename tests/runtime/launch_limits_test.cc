@@ -77,14 +77,20 @@ TEST(LaunchLimitsTest, SaysValueAndLimit) {
   EXPECT_EQ(check({.grid = 1, .block = {1, 1, 65}}),
             "block.z is 65, but must be from 1 to 64; fix: use smaller blocks and more of them");
   EXPECT_EQ(check({.grid = 1, .block = {64, 32}}),
-            "block 64x32x1 has 2048 threads, but a block has at most 1024");
-  EXPECT_EQ(check({.grid = 1, .block = 1, .shared_bytes = 232449}),
-            "shared_bytes is 232449, but must be from 0 to 232448");
+            "block 64x32x1 has 2048 threads, but a block has at most 1024; fix: use smaller blocks "
+            "and more of them");
+  EXPECT_EQ(
+      check({.grid = 1, .block = 1, .shared_bytes = 232449}),
+      "shared_bytes is 232449, but must be from 0 to 232448; fix: let each block work on less "
+      "at a time");
   EXPECT_EQ(check({.grid = 1, .block = 1, .shared_bytes = -1}),
-            "shared_bytes is -1, but must be from 0 to 232448");
+            "shared_bytes is -1, but must be from 0 to 232448; fix: leave it out where the kernel "
+            "needs none");
   const int64_t huge = std::numeric_limits<int64_t>::max();
-  EXPECT_EQ(check({.grid = 1, .block = 1, .shared_bytes = huge}),
-            "shared_bytes is 9223372036854775807, but must be from 0 to 232448");
+  EXPECT_EQ(
+      check({.grid = 1, .block = 1, .shared_bytes = huge}),
+      "shared_bytes is 9223372036854775807, but must be from 0 to 232448; fix: let each block "
+      "work on less at a time");
   EXPECT_EQ(check({.grid = {1, huge, huge}, .block = {huge, huge, huge}}),
             "grid.y is 9223372036854775807, but must be from 1 to 65535; fix: use fewer blocks "
             "that each do more");
@@ -93,9 +99,10 @@ TEST(LaunchLimitsTest, SaysValueAndLimit) {
   EXPECT_EQ(check({.grid = 34, .block = 1, .cluster = 17}),
             "cluster.x is 17, but must be from 1 to 16; fix: use smaller clusters");
   EXPECT_EQ(check({.grid = {8, 8}, .block = 1, .cluster = {8, 4}}),
-            "cluster 8x4x1 has 32 blocks, but a cluster has at most 16");
+            "cluster 8x4x1 has 32 blocks, but a cluster has at most 16; fix: use smaller clusters");
   EXPECT_EQ(check({.grid = {8, 3}, .block = 1, .cluster = {2, 2}}),
-            "grid 8x3x1 is not a multiple of cluster 2x2x1 in every direction");
+            "grid 8x3x1 is not a multiple of cluster 2x2x1 in every direction; fix: round the grid "
+            "up, and let blocks outside do nothing");
 }
 
 TEST(LaunchLimitsTest, ClustersNeedADeviceThatHasThem) {
@@ -107,7 +114,7 @@ TEST(LaunchLimitsTest, ClustersNeedADeviceThatHasThem) {
   EXPECT_EQ(
       check_launch_limits(info, {.grid = 2, .block = 1, .cluster = 2}, site()).message(),
       "kernel 'row_sum' (row_sum.cc:14) cannot launch: cluster 2x1x1 needs compute capability "
-      "9.0, but Old GPU has 8.6");
+      "9.0, but Old GPU has 8.6; fix: launch it without .cluster");
   EXPECT_TRUE(check_launch_limits(info, {.grid = 2, .block = 1}, site()).ok());
 }
 

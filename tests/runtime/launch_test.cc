@@ -91,7 +91,7 @@ TEST_F(LaunchTest, LoadsWholeCubinsOnly) {
   fake_->fail("cuModuleLoadDataEx", 209);
   const Status wrong = Module::load_cubin(device, tiny_cubin()).status();
   EXPECT_EQ(wrong.driver_code(), 209);
-  EXPECT_THAT(std::string(wrong.message()), HasSubstr("compile the kernel for this device"));
+  EXPECT_THAT(std::string(wrong.message()), HasSubstr("; fix: compile it for the device's"));
 }
 
 TEST_F(LaunchTest, LoadsPtxAndKeepsTheLog) {
@@ -190,16 +190,18 @@ TEST_F(LaunchTest, SaysValueAndLimitBeforeTheDriverIsAsked) {
   EXPECT_EQ(message({.grid = 1, .block = 641}),
             start +
                 "block 641x1x1 has 641 threads, but the kernel's 40 registers a thread allow at "
-                "most 640");
+                "most 640; fix: use smaller blocks, or CompileOptions::max_registers");
   EXPECT_EQ(message({.grid = 1, .block = 32, .shared_bytes = 232448}),
             start +
                 "a block needs 1024 + 232448 bytes of static and dynamic shared memory, but has "
-                "at most 232448 on Fake GPU");
+                "at most 232448 on Fake GPU; fix: let each block work on less at a time");
   const Device other = Device::open("cuda:1").value();
   const Stream foreign = other.create_stream().value();
   new_calls();
   EXPECT_EQ(message({.grid = 1, .block = 32}, &foreign),
-            start + "it is loaded on cuda:0, but the stream belongs to cuda:1");
+            start +
+                "it is loaded on cuda:0, but the stream belongs to cuda:1; fix: launch on a stream "
+                "of cuda:0, or load it on cuda:1");
   EXPECT_THAT(new_calls(), ElementsAre());
   EXPECT_THAT(
       std::string(
@@ -264,7 +266,8 @@ TEST_F(LaunchTest, ALargeClusterThatDoesNotFitLeavesNoPermission) {
   const std::string message =
       "kernel 'row_sum' (row_sum.cc:14) cannot launch: no cluster 16x1x1 of blocks 32x1x1 with "
       "1000 "
-      "bytes of dynamic shared memory fits Fake GPU; use a smaller cluster, or less shared memory "
+      "bytes of dynamic shared memory fits Fake GPU; fix: use a smaller cluster, or less shared "
+      "memory "
       "or fewer threads a block";
   for (bool by_code : {false, true}) {
     const Loaded loaded = load();
@@ -293,11 +296,11 @@ TEST_F(LaunchTest, KernelsCompiledForAClusterGetIt) {
   EXPECT_EQ(
       launch_raw(loaded.function, {.grid = 7, .block = 32}, nullptr, 0, &site_).message(),
       "kernel 'row_sum' (row_sum.cc:14) cannot launch: grid 7x1x1 is not a multiple of cluster "
-      "2x1x1 in every direction");
+      "2x1x1 in every direction; fix: round the grid up, and let blocks outside do nothing");
   EXPECT_EQ(launch_raw(loaded.function, {.grid = 8, .block = 32, .cluster = 4}, nullptr, 0, &site_)
                 .message(),
             "kernel 'row_sum' (row_sum.cc:14) cannot launch: cluster is 4x1x1, but the kernel was "
-            "compiled for 2x1x1");
+            "compiled for 2x1x1; fix: launch it with that");
 }
 
 TEST_F(LaunchTest, CooperativeGridsMustBeResident) {
@@ -313,7 +316,7 @@ TEST_F(LaunchTest, CooperativeGridsMustBeResident) {
   EXPECT_EQ(
       launch_raw(loaded.function, config, nullptr, 0, &site_).message(),
       "kernel 'row_sum' (row_sum.cc:14) cannot launch: a cooperative grid 7x3x1 has 21 blocks, "
-      "but only 20 of them fit Fake GPU at once");
+      "but only 20 of them fit Fake GPU at once; fix: use fewer blocks that each do more");
   EXPECT_THAT(new_calls(), ElementsAre()) << "the answer is remembered";
   EXPECT_EQ(loaded.function.max_resident_blocks(config).value(), 20);
 }

@@ -241,7 +241,8 @@ TEST_F(RunGemmTest, RefusesWhatDoesNotFit) {
   };
   refused({"--set", "layout=nt"},
           "'b' has extent 40 in mode 0, and kernel 'gemm' takes 24 there, k of 'a'; 'b' is [k, n] "
-          "if layout=tt|nt, else [n, k]; 'a' is [k, m] if layout=nn|nt, else [m, k]");
+          "if layout=tt|nt, else [n, k]; 'a' is [k, m] if layout=nn|nt, else [m, k]; fix: pass "
+          "tensors that agree in k");
   refused({"--in", in("c")},
           "kernel 'gemm' has a 'c' only if beta!=0; fix: --set beta=..., or leave 'c' out");
   refused({"--in", in("c"), "--set", "beta=0.0"},
@@ -249,7 +250,7 @@ TEST_F(RunGemmTest, RefusesWhatDoesNotFit) {
   refused({"--set", "beta=1"}, "kernel 'gemm' needs the input 'c' if beta!=0; fix: --in c=FILE");
   refused({"--set", "beta=1", "--in", in("c", "b.npy")},
           "'c' has extent 40 in mode 0, and kernel 'gemm' takes 24 there, m of 'a'; 'a' is [k, m] "
-          "if layout=nn|nt, else [m, k]");
+          "if layout=nn|nt, else [m, k]; fix: pass tensors that agree in m");
   refused({"--set", "beta=one"},
           "setting 'beta' of kernel 'gemm' cannot be 'one': it is a number of type f32");
   refused({"--set", "epilogue=residual", "--in", in("residual", "c.npy"), "--in", in("bias")},

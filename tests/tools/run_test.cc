@@ -287,11 +287,13 @@ TEST_F(RunTest, ShapesFitEachOther) {
   const Arguments saxpy = {"--plugin", HEDDLE_SAXPY_PLUGIN, "--in", in("x", "x.npy"),
                            "--in",     in("y", "y.npy")};
   expect_misused(run("saxpy", saxpy),
-                 "'y' has extent 299 in mode 0, and kernel 'saxpy' takes 300 there, n of 'x'");
+                 "'y' has extent 299 in mode 0, and kernel 'saxpy' takes 300 there, n of 'x'; fix: "
+                 "pass tensors that agree in n");
   Arguments sized = saxpy;
   sized.insert(sized.end(), {"--size", "n=301"});
   expect_misused(run("saxpy", sized),
-                 "'x' has extent 300 in mode 0, and kernel 'saxpy' takes 301 there, n");
+                 "'x' has extent 300 in mode 0, and kernel 'saxpy' takes 301 there, n; fix: pass a "
+                 "tensor and a size that agree in n");
   sized.back() = "m=3";
   expect_misused(run("saxpy", sized), "kernel 'saxpy' has no dimension 'm'; it has n");
   sized.back() = "n=-3";

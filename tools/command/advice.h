@@ -7,8 +7,7 @@
 
 namespace heddle::tools {
 
-// Replaces calls by the command's options, and adds a fix where a variable such as HEDDLE_PTXAS names a
-// program that cannot be used.
+// Replaces calls by the command's options.
 std::string advise(absl::string_view message);
 
 }  // namespace heddle::tools

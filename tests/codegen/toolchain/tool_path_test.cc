@@ -101,9 +101,12 @@ TEST(FindTool, NeverReplacesWhatIsAskedFor) {
   search.explicit_path = temp.file("missing");
   const Status status = find_tool(Tool::kPtxas, search).status();
   EXPECT_EQ(status.code(), StatusCode::kNotFound);
-  EXPECT_EQ(message(status),
-            absl::StrCat("ptxas from the given option (", temp.file("missing"),
-                         ") cannot be used: ", temp.file("missing"), " does not exist"));
+  EXPECT_EQ(
+      message(status),
+      absl::StrCat(
+          "ptxas from the given option (", temp.file("missing"),
+          ") cannot be used: ", temp.file("missing"),
+          " does not exist; fix: leave the option out, or give it the absolute path of ptxas"));
 }
 
 TEST(FindTool, RefusesRelativePaths) {

@@ -186,15 +186,19 @@ TEST_F(HeddleC, SaysWhatResultsFollowFromTheInputs) {
 
 TEST_F(HeddleC, RefusesWhatDoesNotFit) {
   const int64_t five = 5;
-  EXPECT_EQ(refusal({x_, {"y", "f32", 1, &five, &one_}}),
-            "'y' has extent 5 in mode 0, and kernel 'row_sum' takes 3 there, rows of 'x'");
-  EXPECT_EQ(refusal({x_}), "kernel 'row_sum' needs the tensor 'y', f32[3]");
+  EXPECT_EQ(
+      refusal({x_, {"y", "f32", 1, &five, &one_}}),
+      "'y' has extent 5 in mode 0, and kernel 'row_sum' takes 3 there, rows of 'x'; fix: pass "
+      "tensors that agree in rows");
+  EXPECT_EQ(refusal({x_}), "kernel 'row_sum' needs the tensor 'y', f32[3]; fix: describe it, too");
   EXPECT_EQ(refusal({x_, x_, y_}), "tensor 'x' is given twice");
   EXPECT_EQ(refusal({x_, {"z", "f32", 1, extents_, &one_}}),
             "kernel 'row_sum' has no parameter 'z'; it has x, y");
   EXPECT_EQ(refusal({x_, {"y", "f33", 1, extents_, &one_}}),
-            "'y' has elements of type 'f33', which there is not");
-  EXPECT_EQ(refusal({x_, {"y", "f32", -1, extents_, &one_}}), "'y' has rank -1");
+            "'y' has elements of type 'f33', which there is not; fix: name one of bool, i8, u8, "
+            "i16, u16, i32, u32, i64, u64, e4m3, e5m2, e8m0, e2m1x2, f16, bf16, tf32, f32, f64");
+  EXPECT_EQ(refusal({x_, {"y", "f32", -1, extents_, &one_}}),
+            "'y' has rank -1; fix: pass how many extents it has");
   EXPECT_EQ(refusal({x_, {"y", "f32", 1, nullptr, &one_}}),
             "a tensor's extents or strides is NULL");
   EXPECT_EQ(refusal({x_, {nullptr, "f32", 1, extents_, &one_}}), "a tensor's name is NULL");
@@ -269,7 +273,7 @@ TEST_F(HeddleC, RefusesNothingInThePlaceOfAnArgument) {
   EXPECT_THAT(heddle_tensors("row_sum", nullptr, 1, nullptr, 0, &json), StrEq("settings is NULL"));
   HeddleCall* call = nullptr;
   EXPECT_THAT(heddle_compile(device_, "row_sum", nullptr, 0, &x_, -1, &call),
-              StrEq("tensors are -1"));
+              StrEq("the number of tensors is -1; fix: pass how many the array has"));
 }
 
 TEST_F(HeddleC, TextsBelongToTheirThreads) {

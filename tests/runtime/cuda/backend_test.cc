@@ -23,7 +23,8 @@ TEST_F(CudaBackendTest, WithoutADriverTheInterpreterIsNamed) {
   const Status status = Device::open("cuda:0").status();
   EXPECT_EQ(status.code(), StatusCode::kNotFound);
   EXPECT_EQ(status.message(),
-            "libheddle_no_such_library.so.1 not found; the interpreter still works: "
+            "libheddle_no_such_library.so.1 not found; fix: install NVIDIA's driver, or name its "
+            "library in HEDDLE_CUDA_LIBRARY; the interpreter still works: "
             "Device::open(\"interp\")");
   EXPECT_EQ(Device::cuda_device_count().status(), status);
   EXPECT_TRUE(Device::open("interp").ok());
@@ -42,9 +43,12 @@ TEST_F(CudaBackendTest, AnOldDriverIsToldWhatIsNeeded) {
   fake_->set_version(11040);
   const Status status = Device::open("cuda:0").status();
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(status.message()),
-              HasSubstr("speaks CUDA 11.4 < 12.0 needed; update the NVIDIA driver, and until then "
-                        "the interpreter still works"));
+  EXPECT_THAT(
+      std::string(status.message()),
+      HasSubstr(
+          "speaks CUDA 11.4, and Heddle needs 12.0 or newer; fix: update the NVIDIA driver to "
+          "525 or newer; until then "
+          "the interpreter still works"));
   // Nothing is remembered of the failure.
   fake_->set_version(12000);
   EXPECT_TRUE(Device::open("cuda:0").ok());

@@ -20,6 +20,7 @@ constexpr bool same(Ours ours, Theirs theirs) {
 }
 
 static_assert(same(Result::kSuccess, CUDA_SUCCESS));
+static_assert(same(Result::kInvalidValue, CUDA_ERROR_INVALID_VALUE));
 static_assert(same(Result::kOutOfMemory, CUDA_ERROR_OUT_OF_MEMORY));
 static_assert(same(Result::kNotReady, CUDA_ERROR_NOT_READY));
 static_assert(same(Result::kInvalidClusterSize, CUDA_ERROR_INVALID_CLUSTER_SIZE));
@@ -45,9 +46,13 @@ SAME_DEVICE_ATTRIBUTE(kComputeCapabilityMajor, COMPUTE_CAPABILITY_MAJOR);
 SAME_DEVICE_ATTRIBUTE(kComputeCapabilityMinor, COMPUTE_CAPABILITY_MINOR);
 SAME_DEVICE_ATTRIBUTE(kMaxSharedMemoryPerMultiprocessor, MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
 SAME_DEVICE_ATTRIBUTE(kMaxRegistersPerMultiprocessor, MAX_REGISTERS_PER_MULTIPROCESSOR);
+SAME_DEVICE_ATTRIBUTE(kPageableMemoryAccess, PAGEABLE_MEMORY_ACCESS);
 SAME_DEVICE_ATTRIBUTE(kCooperativeLaunch, COOPERATIVE_LAUNCH);
 SAME_DEVICE_ATTRIBUTE(kMaxSharedMemoryPerBlockOptin, MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
 SAME_DEVICE_ATTRIBUTE(kClusterLaunch, CLUSTER_LAUNCH);
+
+static_assert(same(PointerAttribute::kDevicePointer, CU_POINTER_ATTRIBUTE_DEVICE_POINTER));
+static_assert(same(PointerAttribute::kDeviceOrdinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL));
 
 #define SAME_FUNCTION_ATTRIBUTE(ours, theirs) \
   static_assert(same(FunctionAttribute::ours, CU_FUNC_ATTRIBUTE_##theirs))

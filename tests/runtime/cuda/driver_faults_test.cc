@@ -32,6 +32,7 @@ constexpr const char* kSilent[] = {"cuCtxPopCurrent_v2",
                                    "cuMemPoolDestroy",
                                    "cuMemPoolTrimTo",
                                    "cuModuleUnload",
+                                   "cuPointerGetAttribute",
                                    "cuStreamDestroy_v2"};
 
 std::vector<std::string> all_symbols() {
@@ -111,6 +112,7 @@ Status use_everything(StatusOr<Device>& device) {
   RETURN_IF_FAILED(start->done().status());
   RETURN_IF_FAILED(Event::elapsed_ms(*start, *start).status());
   RETURN_IF_FAILED(stream->done().status());
+  RETURN_IF_FAILED(device->cuda()->check_reach(/*address=*/64));
 
   StatusOr<Module> module = Module::load_ptx(*device, "ptx");
   RETURN_IF_FAILED(module.status());

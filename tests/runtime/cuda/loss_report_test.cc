@@ -74,13 +74,13 @@ TEST_F(LossReportTest, HasLaunchesWithTheirArguments) {
   StatusOr<Buffer> gone = device.allocate(512);
   float* const freed = reinterpret_cast<float*>(gone->address() + 16);
   const std::string freed_at = absl::StrCat("0x", absl::Hex(gone->address() + 16));
-  gone = Buffer();
   const auto launch = [&](int n) {
     return scale.launch(stream, {.grid = 3, .block = 32}, as_tensor<const float>(x, {32, 7}),
                         as_tensor<float>(y, {32}), freed, n, 0.5f);
   };
   ASSERT_EQ(launch(1), OkStatus());
   ASSERT_TRUE(stream.synchronize().ok());
+  gone = Buffer();
   ASSERT_TRUE(launch(-2).ok());
   EXPECT_TRUE(reports().empty());
   fake_->fault(700);

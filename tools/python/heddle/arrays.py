@@ -51,6 +51,14 @@ class Arrays:
     def finish(self, x):
         """Called when a call on such arrays was enqueued, or has failed."""
 
+    def place(self, x):
+        """Where it lies, for messages; of an array that was not taken, too."""
+        return self.describe(x).device
+
+    def is_read_only(self, x):
+        """Whether nobody may write it."""
+        return False
+
     def given_back(self, x, result):
         """What the caller gets in the place of a result, whose first input was x."""
         return result
@@ -133,7 +141,7 @@ class CupyArrays(Arrays):
 
     def empty(self, x, shape, dtype):
         if dtype not in self.types:
-            raise TypeError(f"CuPy has no element type {dtype}")
+            raise HeddleError(f"CuPy has no element type {dtype}; fix: give a tensor of torch")
         with x.device:
             return self.cupy.empty(shape, dtype=self.types[dtype])
 
@@ -148,7 +156,8 @@ class CupyArrays(Arrays):
 class HostArrays(Arrays):
     """Anything with a buffer: NumPy's arrays, memoryviews, array.array. They run in the interpreter, on copies."""
     staged = True
-    NAMES = {"f": "f32", "e": "f16", "d": "f64", "i": "i32", "q": "i64", "l": "i64", "B": "u8", "b": "i8", "I": "u32"}
+    NAMES = {"f": "f32", "e": "f16", "d": "f64", "i": "i32", "q": "i64", "l": "i64", "B": "u8", "b": "i8", "I": "u32", "h": "i16", "H": "u16",
+             "Q": "u64", "L": "u64", "?": "bool"}
     CODES = {"f32": "f", "f16": "e", "f64": "d", "i32": "i", "i64": "q", "u8": "B", "i8": "b", "u32": "I"}
 
     def has(self, x):
@@ -158,13 +167,19 @@ class HostArrays(Arrays):
         except TypeError:
             return False
 
-    def view(self, x, writes=False):
-        view = memoryview(x)
-        if not view.c_contiguous:
-            raise TypeError("an array on the host must be contiguous, row by row")
-        if writes and view.readonly:
-            raise TypeError("an array that the operation writes is read-only")
-        return view
+    def taken(self, x, stream):
+        if not memoryview(x).c_contiguous:
+            raise HeddleError("an array on the host that is not contiguous, row by row; fix: give one that is (numpy.ascontiguousarray makes a copy)")
+        return x
+
+    def place(self, x):
+        return "the host"
+
+    def is_read_only(self, x):
+        return memoryview(x).readonly
+
+    def view(self, x):
+        return memoryview(x)
 
     def describe(self, x):
         view = self.view(x)
@@ -176,8 +191,8 @@ class HostArrays(Arrays):
             return sys.modules["numpy"].empty(shape, dtype=self.CODES[dtype])
         # Python's own arrays have neither 16-bit floats nor arrays without elements.
         if dtype not in self.CODES or dtype == "f16" or 0 in shape:
-            raise TypeError(f"an array of {dtype}, {list(shape)}, on the host needs NumPy" if dtype in self.CODES else
-                            f"NumPy has no element type {dtype}: use a tensor of torch")
+            raise HeddleError(f"an array of {dtype}, {list(shape)}, on the host needs NumPy; fix: import numpy" if dtype in self.CODES else
+                              f"NumPy has no element type {dtype}; fix: give a tensor of torch")
         size = struct.calcsize(self.CODES[dtype])
         for extent in shape:
             size *= extent

@@ -211,6 +211,15 @@ class DlpackArrays(Arrays):
     def taken(self, x, stream):
         return Taken(x, stream or 1)  # 0, the default stream, has the number 1 there
 
+    def place(self, x):
+        kind, number = _memory_of(x)
+        if kind in (CPU, CUDA_HOST):
+            return "the host"
+        return f"cuda:{number}" if kind in (CUDA, CUDA_MANAGED) else MEMORY.get(kind, f"device type {kind}")
+
+    def is_read_only(self, x):
+        return getattr(x, "read_only", False)
+
     def describe(self, x):
         return Described(x.dtype, x.shape, x.strides, x.address, x.device)
 

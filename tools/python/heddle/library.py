@@ -169,7 +169,7 @@ class Call:
     def pointers(self, addresses):
         """Addresses as launch() takes them; made once, where a call is repeated."""
         if len(addresses) != self.count:
-            raise HeddleError(f"the call has {self.count} tensors, not {len(addresses)}")
+            raise HeddleError(f"the call has {self.count} tensors, not {len(addresses)}; fix: give an address for each of {', '.join(self.names)}")
         return (ctypes.c_void_p * max(1, self.count))(*addresses)
 
     def launch(self, pointers, stream=None):

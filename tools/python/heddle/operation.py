@@ -76,7 +76,7 @@ class Operation:
             raise HeddleError(f"{self.name}: '{next(name for name in copied if name in plan.writes)}' is written, and its leading modes are no rows of one matrix; "
                               "fix: give a tensor whose leading modes are contiguous, or none")
         for name in plan.writes.intersection(given):
-            if getattr(given[name], "read_only", False):
+            if kind.is_read_only(given[name]):
                 raise HeddleError(f"{self.name}: '{name}' is written, and its library lets nobody write it; fix: give another array, or none")
         if copied and stream is not None:
             raise HeddleError(f"{self.name}: '{copied[0]}' must be copied first, which the framework does on its own stream; fix: give it contiguous, or no stream")
@@ -118,8 +118,8 @@ class Operation:
             if kind_of(x) is None:
                 raise HeddleError(f"{self.name}: {type(x).__name__} is no array that Heddle knows; fix: give '{name}' as a CUDA tensor of torch or CuPy, an array on "
                                   "the host, or one that has __dlpack__")
-        raise HeddleError(f"{self.name}: its tensors have no kind in common: {', '.join(f'{name} is {type(x).__name__}' for name, x in given.items())}; "
-                          "fix: give all of them on the host, or all on a GPU, with __dlpack__")
+        where = ", ".join(f"{name} is {type(x).__name__} on {kind_of(x).place(x)}" for name, x in given.items())
+        raise HeddleError(f"{self.name}: its tensors have no kind in common: {where}; fix: give all of them on the host, or all on a GPU, with __dlpack__")
 
     def _about(self, name, function, *arguments):
         """What a function of a kind gives, or what it says with the tensor's name."""
@@ -155,7 +155,8 @@ class Operation:
             here = shape[:len(shape) - len(modes) + 1]
             leading = here if leading is None else leading
             if here != leading:
-                raise HeddleError(f"{self.name}: the leading extents of '{name}' are {list(here)}, and others' {list(leading)}")
+                raise HeddleError(f"{self.name}: the leading extents of '{name}' are {list(here)}, and others' {list(leading)}; fix: give tensors that agree "
+                                  "in all modes but those that the operation works along")
             rows = 1
             for extent in here:
                 rows *= extent
@@ -175,14 +176,27 @@ class Operation:
             return x
         return kind.reshaped(x, (*leading, *kind.describe(x).shape[1:]))
 
+    def _check_type(self, name, described, setting):
+        """That a tensor's type is one that the setting may have."""
+        choices = self.settings[setting].get("choices") or [described.dtype]
+        if described.dtype in choices:
+            return
+        # Values of tf32 lie in memory as f32's do.
+        fix = f"set {setting}='tf32', or convert it" if described.dtype == "f32" and "tf32" in choices else "convert it"
+        raise HeddleError(f"{self.name}: '{name}' has elements of {described.dtype}, and the operation takes {', '.join(choices)}; fix: {fix}")
+
     def _plan(self, key, settings, described):
         devices = {d.device for d in described.values()}
         if len(devices) > 1:
-            raise HeddleError(f"{self.name}: its tensors are on different devices: {', '.join(sorted(devices))}")
+            where = ", ".join(f"{name} is on {d.device}" for name, d in described.items())
+            raise HeddleError(f"{self.name}: its tensors are on different devices: {where}; fix: copy them to one")
         settings = dict(settings)
         for name, d in described.items():
             if self.dtypes[name] in self.settings:
-                chosen = settings.setdefault(self.dtypes[name], d.dtype)
+                setting = self.dtypes[name]
+                if setting not in settings:
+                    self._check_type(name, d, setting)
+                chosen = settings.setdefault(setting, d.dtype)
                 # Frameworks have no such type: its values are those of f32.
                 if (chosen, d.dtype) == ("tf32", "f32"):
                     d.dtype = "tf32"
@@ -191,7 +205,7 @@ class Operation:
         tensors = library.bind(self.name, texts, [(name, d.dtype, d.shape, d.strides) for name, d in described.items()])
         missing = [tensor["name"] for tensor in tensors if tensor["reads"] and tensor["name"] not in described]
         if missing:
-            raise HeddleError(f"{self.name}: it reads '{missing[0]}', which is not given")
+            raise HeddleError(f"{self.name}: it reads '{missing[0]}', which is not given; fix: give {missing[0]}=…")
         unknown = [name for name in described if name not in [tensor["name"] for tensor in tensors]]
         if unknown:
             raise HeddleError(f"{self.name}: with these settings it takes no '{unknown[0]}'")

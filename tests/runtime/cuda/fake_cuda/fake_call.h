@@ -8,7 +8,7 @@
 
 namespace heddle::runtime::cuda {
 
-inline constexpr Result kInvalidValue{1};
+inline constexpr Result kInvalidValue = Result::kInvalidValue;
 inline constexpr Result kNotInitialized{3};
 inline constexpr Result kInvalidContext{201};
 inline constexpr Result kInvalidHandle{400};

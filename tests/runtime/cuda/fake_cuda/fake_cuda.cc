@@ -57,6 +57,12 @@ extern "C" {
 
 FakeCuda* heddle_fake_cuda() { return &fake(); }
 
+void heddle_fake_cuda_pretend(int version, int major, int minor) {
+  fake().set_version(version);
+  fake().set_device_attribute(DeviceAttribute::kComputeCapabilityMajor, major);
+  fake().set_device_attribute(DeviceAttribute::kComputeCapabilityMinor, minor);
+}
+
 Result cuInit(unsigned) {
   Call call("cuInit", kNothing);
   if (call.failed()) return call.result();
@@ -128,6 +134,7 @@ Result cuDeviceGetAttribute(int* value, DeviceAttribute attribute, DeviceOrdinal
       {DeviceAttribute::kCooperativeLaunch, 1},
       {DeviceAttribute::kMaxSharedMemoryPerBlockOptin, 232448},
       {DeviceAttribute::kMemoryPools, 1},
+      {DeviceAttribute::kPageableMemoryAccess, 0},
       {DeviceAttribute::kClusterLaunch, 1},
   };
   const auto found = values.find(attribute);
@@ -294,6 +301,27 @@ Result cuMemFreeHost(void* memory) {
   std::free(memory);
   call.faulted();
   return call.result();
+}
+
+// Of an allocation that is another device's, its owner alone.
+Result cuPointerGetAttribute(void* value, PointerAttribute attribute, DevicePointer address) {
+  Call call("cuPointerGetAttribute", kContext, text(static_cast<uint64_t>(attribute)));
+  if (call.faulted()) return call.result();
+  const auto& all = fake().allocations;
+  auto found = all.upper_bound(address);
+  const bool ours =
+      found != all.begin() && address - std::prev(found)->first < std::prev(found)->second;
+  const bool foreign = ours && std::prev(found)->first == fake().foreign;
+  if (!ours && fake().host_allocations.count(reinterpret_cast<void*>(address)) == 0) {
+    return kInvalidValue;
+  }
+  if (attribute == PointerAttribute::kDeviceOrdinal) {
+    *static_cast<int*>(value) = foreign ? 1 : 0;
+    return Result::kSuccess;
+  }
+  if (attribute != PointerAttribute::kDevicePointer || foreign) return kInvalidValue;
+  *static_cast<DevicePointer*>(value) = address;
+  return Result::kSuccess;
 }
 
 Result cuMemcpyHtoDAsync_v2(DevicePointer to, const void* from, size_t bytes, DriverStream) {

@@ -75,8 +75,12 @@ class FakeCuda {
   virtual ContextHandle foreign_context() = 0;
   // As if devices had been reset: contexts at the same addresses are others.
   virtual void renew_contexts() = 0;
+  // As if an allocation were another device's, 1's.
+  virtual void set_foreign(DevicePointer address) = 0;
 };
 
 }  // namespace heddle::runtime::cuda
 
 extern "C" heddle::runtime::cuda::FakeCuda* heddle_fake_cuda();
+// For tests in other languages: the driver's version, 1000 × major + 10 × minor, and the devices' compute capability.
+extern "C" void heddle_fake_cuda_pretend(int version, int major, int minor);

@@ -83,6 +83,7 @@ struct Fake final : FakeCuda {
   std::vector<std::string> log;
   std::vector<FakeLaunch> launched;
   std::map<DevicePointer, size_t> allocations;
+  DevicePointer foreign = 0;  // the allocation that is another device's
   std::set<void*> host_allocations;
   std::map<const void*, uint64_t> pools;  // and what each keeps
   CaptureMode capture_mode = CaptureMode::kGlobal;
@@ -111,6 +112,7 @@ struct Fake final : FakeCuda {
     faults.clear();
     log.clear();
     launched.clear();
+    foreign = 0;
     device_attributes.clear();
     function_attributes = {{FunctionAttribute::kMaxThreadsPerBlock, 1024},
                            {FunctionAttribute::kSharedSizeBytes, 1024},
@@ -215,6 +217,7 @@ struct Fake final : FakeCuda {
     if (context != nullptr) contexts.push_back(context);
   }
   void renew_contexts() override { ++resets; }
+  void set_foreign(DevicePointer address) override { foreign = address; }
   ContextHandle foreign_context() override { return reinterpret_cast<ContextHandle>(0xF00D); }
 };
 
