@@ -32,7 +32,7 @@ constexpr char kBlockOfKernelWord[] = "kernel";
 bool is_plain(char c) { return absl::ascii_isgraph(c) && c != '"' && c != '\\'; }
 
 // A text as one word: in quotes where it has blanks, quotes or nothing.
-std::string quoted(string_view text) {
+std::string quote_text(string_view text) {
   if (!text.empty() && absl::c_all_of(text, is_plain)) return std::string(text);
   return absl::StrCat("\"", absl::CHexEscape(text), "\"");
 }
@@ -83,7 +83,7 @@ StatusOr<std::vector<string_view>> words_of(string_view line) {
   return words;
 }
 
-// What quoted() was given.
+// What quote_text() was given.
 StatusOr<std::string> unquoted(string_view word) {
   const string_view whole = word;
   if (!absl::ConsumePrefix(&word, "\"")) {
@@ -324,17 +324,17 @@ std::string print_facts(absl::Span<const ir::Guard> facts) {
 }
 
 std::string print(const KernelLine& line) {
-  std::string text = absl::StrCat("kernel ", quoted(line.kernel.name));
+  std::string text = absl::StrCat("kernel ", quote_text(line.kernel.name));
   for (const KernelField& field : kFields) {
-    absl::StrAppend(&text, " ", field.name, "=", quoted(field.print(line)));
+    absl::StrAppend(&text, " ", field.name, "=", quote_text(field.print(line)));
   }
   return text;
 }
 
 std::string print(const CallLine& line) {
-  std::string text = absl::StrCat("call ", quoted(line.operation));
+  std::string text = absl::StrCat("call ", quote_text(line.operation));
   for (const auto& [name, value] : line.settings) {
-    absl::StrAppend(&text, " ", name, "=", quoted(value));
+    absl::StrAppend(&text, " ", name, "=", quote_text(value));
   }
   for (const CallTensor& tensor : line.tensors) {
     absl::StrAppend(&text, " ", tensor.name, ":", ir::info(tensor.shape.dtype).name, "[",
