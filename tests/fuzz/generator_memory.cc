@@ -80,9 +80,9 @@ void MemoryGenerator::declare() {
                             {{AttrKey::kDim, 0}}),
                   Scope::kGrid);
     };
-    const ValueId one = length();
+    const ValueId first = length();
     const ValueId other = chance(70) ? length() : number(ir::kI64Type, kElements);
-    const ValueId same = keep(b_.create(Opcode::kEq, {one, other}), Scope::kGrid);
+    const ValueId same = keep(b_.create(Opcode::kEq, {first, other}), Scope::kGrid);
     const auto message = static_cast<int64_t>(ir::index_of(kernel_.intern("tied")));
     b_.create_op(Opcode::kRequire, {same}, Type::none(), {{AttrKey::kMessage, message}});
   }

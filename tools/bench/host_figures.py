@@ -1,6 +1,6 @@
 """Runs the host benchmarks and writes their figures as JSON. For a machine with nothing else to do.
 
-    host_figures.py PROGRAMS OUT      PROGRAMS: folder with compile_bench, pipeline_bench,
+    host_figures.py PROGRAMS OUT      PROGRAMS: folder with compile_bench, warm_bench, pipeline_bench,
                                      interp_bench and layout_bench, or some of them; OUT: for files
 """
 import datetime
@@ -15,7 +15,8 @@ def compile_figures(benchmarks):
     return {"kernel": "row_sum f32, block 512", "to_ptx_us": ptx["real_time"], "trace_us": ptx["trace_us"],
             "passes_us": ptx["passes_us"], "emit_us": ptx["emit_us"], "ptxas_us": cubin["ptxas_us"],
             "above_ptxas_us": cubin["above_ptxas_us"], "library_us": library["ptxas_us"], "above_library_us": library["above_ptxas_us"],
-            "second_process_us": benchmarks["second_process/manual_time"]["real_time"], "tv_add_to_ptx_us": benchmarks["tv_add_to_ptx"]["real_time"]}
+            "second_process_us": benchmarks["second_process/manual_time"]["real_time"],
+            "recalled_us": benchmarks["second_process_recalled/manual_time"]["real_time"], "tv_add_to_ptx_us": benchmarks["tv_add_to_ptx"]["real_time"]}
 
 
 def interp_figures(benchmarks):
@@ -42,7 +43,13 @@ def pipeline_figures(benchmarks):
                         for name, what in kinds]}
 
 
-FIGURES = {"compile": compile_figures, "pipeline": pipeline_figures, "interp": interp_figures, "layout": layout_figures}
+def warm_figures(benchmarks):
+    ms = lambda name: benchmarks[f"{name}/manual_time"]["real_time"]
+    return {"kernels": 300, "cores": len(os.sched_getaffinity(0)), "cold_ms": ms("cold"), "assembler_ms": benchmarks["cold/manual_time"]["assembler_ms"],
+            "traced_ms": ms("traced"), "recalled_ms": ms("recalled")}
+
+
+FIGURES = {"compile": compile_figures, "warm": warm_figures, "pipeline": pipeline_figures, "interp": interp_figures, "layout": layout_figures}
 
 
 def machine():
