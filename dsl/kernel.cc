@@ -42,7 +42,9 @@ class LambdaSource final : public ir::KernelSource {
 
   std::optional<Origin> origin() const override {
     // Two lambdas have two types, and so two tables of virtual functions.
-    Origin origin{*reinterpret_cast<const void* const*>(body_.get()), declaration_};
+    const void* const function = body_->function();
+    const void* const type = *reinterpret_cast<const void* const*>(body_.get());
+    Origin origin{function != nullptr ? function : type, declaration_};
     Appender values(origin.values);
     if (!body_->append_captures(values)) return std::nullopt;
     return origin;

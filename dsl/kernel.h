@@ -271,6 +271,16 @@ concept IsPlainValue = std::is_trivially_copyable_v<F> && requires {
   typename std::bool_constant<(static_cast<void>(__builtin_bit_cast(F, BytesOf<F>{})), true)>;
 };
 
+// A std::basic_string, which this header does not include: a class whose three parameters are those of one.
+template <class T>
+struct IsString : std::false_type {};
+template <template <class, class, class> class String, class C, class Traits, class Allocator>
+requires(std::is_same_v<typename String<C, Traits, Allocator>::traits_type, Traits>&& requires(
+    const String<C, Traits, Allocator>& s) {
+  s.c_str() + s.size();
+}) struct IsString<String<C, Traits, Allocator>> : std::true_type {
+};
+
 // Gives the bytes that tell a value from others of its type, the same in any process. False where that is not known.
 template <class T>
 bool append_value(const T& value, ByteSink& sink) {
@@ -278,10 +288,10 @@ bool append_value(const T& value, ByteSink& sink) {
     return true;
   } else if constexpr (requires { value.append_to(sink); }) {
     return value.append_to(sink);
-  } else if constexpr (requires { value.c_str() + value.size(); }) {
-    const size_t size = value.size();
-    sink.add(&size, sizeof(size));
-    sink.add(value.c_str(), size);
+  } else if constexpr (IsString<T>::value) {
+    const size_t bytes = value.size() * sizeof(typename T::value_type);
+    sink.add(&bytes, sizeof(bytes));
+    sink.add(value.data(), bytes);
     return true;
   } else if constexpr ((std::is_arithmetic_v<T> && !std::is_same_v<T, long double>) ||
                        std::is_enum_v<T>) {
@@ -289,7 +299,7 @@ bool append_value(const T& value, ByteSink& sink) {
     return true;
   } else if constexpr (IsPlainValue<T>) {
     T copy = value;
-#ifdef __clang__
+#ifdef __clang__  // has no __builtin_clear_padding before version 20
     if constexpr (!std::has_unique_object_representations_v<T>) {
       return false;  // bytes between its members may be anything
     }
@@ -310,6 +320,8 @@ class KernelBody {
   virtual void run(const Node* leaves) const = 0;
   // What it captures, as append_value() gives it.
   virtual bool append_captures(ByteSink& sink) const = 0;
+  // The function that it calls, where it is one; nullptr: its type says which code it is.
+  virtual const void* function() const { return nullptr; }
 };
 
 template <class F, class... P>
@@ -324,9 +336,27 @@ class TypedBody final : public KernelBody {
     std::apply(f_, params);
   }
   bool append_captures(ByteSink& sink) const override { return append_value(f_, sink); }
+  const void* function() const override {
+    if constexpr (requires { f_.function(); }) return f_.function();
+    return nullptr;
+  }
 
  private:
   F f_;
+};
+
+// A function as a lambda.
+template <class... P>
+class FunctionCall {
+ public:
+  explicit FunctionCall(void (*f)(P...)) : f_(f) {}
+  void operator()(P... params) const { f_(params...); }
+  const void* function() const { return reinterpret_cast<const void*>(f_); }
+  // The function alone tells it from others.
+  bool append_to(ByteSink&) const { return true; }
+
+ private:
+  void (*f_)(P...);
 };
 
 // The kernel's identity. It has one owner, and owns the body and what the runtime attaches to it.
@@ -476,9 +506,9 @@ requires(detail::mistake_of<F>() == detail::KernelMistake::kNone &&
 template <class... P>
 Kernel<std::remove_cvref_t<P>...> define_kernel(const detail::KernelName& name, void (*f)(P...),
                                                 SourceLoc loc = SourceLoc::current()) {
-  const auto call = [f](P... params) { f(params...); };
-  return detail::make_kernel(name.text, call, &decltype(call)::operator(),
-                             detail::Captures::kNothing, loc);
+  using Call = detail::FunctionCall<P...>;
+  return detail::make_kernel(name.text, Call(f), &Call::operator(), detail::Captures::kNothing,
+                             loc);
 }
 
 // A kernel that its scope keeps: it can be neither moved nor copied.

@@ -51,7 +51,7 @@ std::string parse_param(absl::string_view text, KernelDeclaration::Param& param)
   for (const absl::string_view part : split(text.substr(open + 1, text.size() - open - 2))) {
     if (parse_extent(part, param.extents.emplace_back())) continue;
     return absl::StrCat("'", part, "' in the extents of '", param.name,
-                        "' is neither a name, nor a number, nor '?'");
+                        "' is neither a name, nor a number from 0 up, nor '?'");
   }
   return "";
 }

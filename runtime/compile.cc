@@ -94,8 +94,11 @@ class Remedies {
 
 // Refuses what ptxas only notes: that it gave up the speed that wgmma is for.
 Status check_speed_of_wgmma(const Compilation& compilation) {
-  // Of a kernel that was recalled it was asked when it was compiled.
-  if (!ir::has_op(compilation.optimized, ir::Opcode::kWgmma)) return OkStatus();
+  // Of a kernel that was recalled the PTX is there.
+  const bool has_wgmma = compilation.recalled
+                             ? absl::StrContains(compilation.ptx.text, "wgmma.mma_async")
+                             : ir::has_op(compilation.optimized, ir::Opcode::kWgmma);
+  if (!has_wgmma) return OkStatus();
   std::string text;
   Remedies remedies;
   for (const codegen::Diagnostic& said : compilation.assembly.diagnostics) {

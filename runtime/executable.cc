@@ -100,6 +100,12 @@ StatusOr<std::unique_ptr<Executable>> Executable::load(
   auto executable = std::unique_ptr<Executable>(new Executable(backend, std::move(compilation)));
   const Compilation& code = executable->compilation();
   if (backend->kind() == BackendKind::kInterp) {
+    if (code.recalled) {
+      return FailedPreconditionError(absl::StrCat(
+          code.describe(), " was taken over from another process as machine code alone, which ",
+          backend->name(),
+          " cannot run; fix: compile it with CompileOptions{.recall = Recall::kOff}"));
+    }
     StatusOr<ir::interp::Program> program = ir::interp::compile(code.optimized);
     if (!program.ok()) return program.status();
     executable->program_ = std::make_shared<const ir::interp::Program>(*std::move(program));

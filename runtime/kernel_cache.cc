@@ -13,6 +13,7 @@
 #include "heddle/ir/wording.h"
 #include "heddle/runtime/ahead/launch_recorder.h"
 #include "heddle/runtime/argument_facts.h"
+#include "heddle/runtime/named_extents.h"
 #include "heddle/runtime/observe/compile_log_internal.h"
 #include "heddle/runtime/observe/log.h"
 #include "heddle/runtime/recall/recall.h"
@@ -135,6 +136,7 @@ StatusOr<const Executable*> KernelCache::find_or_compile(const ir::KernelSource&
     }
     return found;
   }
+  if (Status s = check_declared_numbers(source, arguments); !s.ok()) return s;
   CompileOptions options = Executable::launch_options_for(*backend);
   if (backend->kind() == BackendKind::kCuda && options.target.empty()) {
     return no_target(describe(source), *backend);

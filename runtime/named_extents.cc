@@ -6,9 +6,12 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/builder.h"
+#include "heddle/runtime/specialize.h"
 
 namespace heddle::runtime {
 namespace {
+
+constexpr char kOtherExtent[] = "pass a tensor with that extent, or declare the kernel's as '?'";
 
 // Adds `require` ops in front of a kernel's first op.
 class Requirements {
@@ -40,8 +43,7 @@ class Requirements {
 
   void fixed(const Number& number, int64_t expected) {
     require(number.value, builder_.constant_int(ir::kI64Type, expected),
-            absl::StrCat(number.text, " is %, and the kernel is written for %"),
-            "pass a tensor with that extent, or declare the kernel's as '?'");
+            absl::StrCat(number.text, " is %, and the kernel is written for %"), kOtherExtent);
   }
   void same(const std::string& name, const Number& a, const Number& b) {
     require(a.value, b.value,
@@ -123,6 +125,23 @@ void require_named_extents(ir::Kernel& kernel, absl::Span<const ir::ParamInfo> p
       names.use(arguments[i].names[mode], i, mode);
     }
   }
+}
+
+Status check_declared_numbers(const ir::KernelSource& source, Arguments arguments) {
+  const absl::Span<const ir::ParamInfo> params = source.params();
+  for (size_t i = 0; i < params.size(); ++i) {
+    for (size_t mode = 0; mode < params[i].extents.size(); ++mode) {
+      const int64_t wanted = params[i].extents[mode].number;
+      const int64_t given = arguments[i].extents[mode];
+      if (wanted == ir::kDynamic || wanted == given) continue;
+      const ir::SourceLine place = source.place();
+      return InvalidArgumentError(
+          absl::StrCat(describe(source), " cannot launch: ", params[i].name, ".shape(", mode,
+                       ") is ", given, ", and the kernel is written for ", wanted, " (", place.file,
+                       ":", place.line, "); fix: ", kOtherExtent));
+    }
+  }
+  return OkStatus();
 }
 
 }  // namespace heddle::runtime

@@ -18,6 +18,9 @@ class HostPart {
         if (part_.op(id).opcode == opcode) need(id);
       }
     });
+    // What was stated of the arguments says nothing to the host.
+    const std::vector<Guard> facts(part_.facts().begin(), part_.facts().end());
+    for (const Guard& fact : facts) part_.set_fact(fact.fact, info(fact.fact.kind).unknown);
     std::vector<OpId> needed;
     part_.walk([&](OpId id) {
       if (needed_[id] != 0) needed.push_back(id);
@@ -32,12 +35,17 @@ class HostPart {
   }
 
  private:
-  void need(OpId id) {
-    if (needed_[id] != 0) return;
-    needed_.at(id) = 1;
-    for (const ValueId operand : part_.op(id).operands) {
-      const OpId def = part_.value(operand).def;
-      if (valid(def)) need(def);
+  void need(OpId root) {
+    std::vector<OpId> open = {root};
+    while (!open.empty()) {
+      const OpId id = open.back();
+      open.pop_back();
+      if (needed_[id] != 0) continue;
+      needed_.at(id) = 1;
+      for (const ValueId operand : part_.op(id).operands) {
+        const OpId def = part_.value(operand).def;
+        if (valid(def)) open.push_back(def);
+      }
     }
   }
 

@@ -1,6 +1,6 @@
 // equal-extents: extents that the launch compares become one value.
 //
-// What: a `require` that two extents of parameters are equal, or that one is a constant, holds wherever the kernel
+// What: a `require` in the kernel's body that two extents of parameters are equal, or that one is a constant, holds wherever the kernel
 // runs: the host refuses other launches. Each use of such an extent takes the constant, or else that of one of the
 // equal extents, for all of them. The conditions and numbers of `require` stay as they are.
 //
@@ -35,9 +35,12 @@ class EqualExtents {
     kernel_.walk([&](OpId id) {
       if (kernel_.op(id).opcode == Opcode::kRequire) requirements_.push_back(id);
     });
-    for (const OpId id : requirements_) learn(kernel_.op(id).condition());
+    for (const OpId id : requirements_) {
+      // One in a branch or a loop goes with it where that is never entered, and then nothing tests it.
+      if (kernel_.op(id).parent == kernel_.body()) learn(kernel_.op(id).condition());
+    }
     if (extents_.empty()) return false;
-    for (const OpId id : requirements_) keep(id);
+    keep(requirements_);
     kernel_.walk([&](OpId id) { rewrite(id); });
     return changed_;
   }
@@ -130,12 +133,16 @@ class EqualExtents {
   }
 
   // What a condition and its numbers are computed from stays as it is.
-  void keep(OpId id) {
-    for (const ValueId operand : kernel_.op(id).operands) {
-      const OpId def = kernel_.value(operand).def;
-      if (!valid(def) || kept_[def] != 0) continue;
-      kept_.at(def) = 1;
-      keep(def);
+  void keep(std::vector<OpId> open) {
+    while (!open.empty()) {
+      const OpId id = open.back();
+      open.pop_back();
+      for (const ValueId operand : kernel_.op(id).operands) {
+        const OpId def = kernel_.value(operand).def;
+        if (!valid(def) || kept_[def] != 0) continue;
+        kept_.at(def) = 1;
+        open.push_back(def);
+      }
     }
   }
 

@@ -75,9 +75,12 @@ std::string to_json(const KernelReport& report) {
   if (report.block.x != 0) json["block"] = json_of(report.block);
   json["cluster"] = json_of(report.cluster);
   json["passes"] = report.passes;
-  if (report.recalled) json["recalled"] = true;
-  json["ops_traced"] = report.ops_traced;
-  json["ops_optimized"] = report.ops_optimized;
+  if (report.recalled) {
+    json["recalled"] = true;
+  } else {
+    json["ops_traced"] = report.ops_traced;
+    json["ops_optimized"] = report.ops_optimized;
+  }
   json["times_us"] = {{"trace", report.times.trace},
                       {"passes", report.times.passes},
                       {"emit", report.times.emit},

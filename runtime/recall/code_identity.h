@@ -1,4 +1,5 @@
-// Which code of which build lies at an address: the same in every process that runs that build, and in no other.
+// Which code of which build lies at an address: the same in every process that runs that build, and in no other, as long as the linker
+// makes the build ID of the contents (--build-id=sha1, as it does by itself) and nobody gives it one.
 #pragma once
 
 #include <optional>

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "heddle/codegen/cache/disk_cache.h"
@@ -29,6 +30,14 @@ using codegen::append_field;
 
 // Sets of facts that are kept of one kernel: a search reads all of them.
 constexpr size_t kMostVariants = 64;
+
+// "x 1 9 2 0 0": its name, and its type.
+std::string text_of(const ir::ParamInfo& param) {
+  const ir::Type& type = param.type;
+  return absl::StrCat(param.name, " ", static_cast<int>(type.kind), " ",
+                      static_cast<int>(type.scalar), " ", type.rank, " ", type.read_only, " ",
+                      param.unbounded);
+}
 
 // Extents, strides and names that a signature fixes; of a launch there are none.
 std::string text_of(const ir::Specialization::Argument& argument) {
@@ -53,6 +62,7 @@ std::optional<std::string> key_of_kernel(const ir::KernelSource& source,
   append_field(key, *code);
   append_field(key, origin->values);
   append_field(key, describe(source));
+  for (const ir::ParamInfo& param : source.params()) append_field(key, text_of(param));
   append_field(key, specialization.target->name);
   append_field(key,
                absl::StrCat(ir::to_string(options.block), " ", ir::to_string(options.cluster)));
@@ -165,6 +175,8 @@ StatusOr<std::shared_ptr<const Compilation>> Recalled::find() const {
 
 void Recalled::keep(const Compilation& compilation) const {
   if (cache_ == nullptr || compilation.assembly.cubin.empty()) return;
+  // The names of a timeline's ranges are known to the process that traces the kernel (dsl/cuda/timeline.h).
+  if (absl::StrContains(compilation.ptx.text, "%globaltimer")) return;
   const std::string bytes = encode_compilation(compilation, source_);
   if (bytes.empty()) return;
   if (options_.recall == Recall::kCheck) check(compilation, bytes);
@@ -203,7 +215,13 @@ StatusOr<std::shared_ptr<const Compilation>> recall_or_compile(
     const CompileOptions& asked, std::shared_ptr<const Compilation>* partial) {
   const StatusOr<CompileOptions> options = with_environment(asked);
   if (!options.ok()) return options.status();
-  const Recalled recalled(source, specialization, *options);
+  ir::Specialization complete = specialization;
+  if (!options->target.empty()) {
+    const StatusOr<const ir::Target*> target = target_of(*options);
+    if (!target.ok()) return target.status();
+    complete.target = *target;
+  }
+  const Recalled recalled(source, complete, *options);
   StatusOr<std::shared_ptr<const Compilation>> known = recalled.find();
   if (known.ok() && *known != nullptr) return known;
   // Where the assembler failed, compiling says why.

@@ -295,8 +295,8 @@ TEST(Gemm, SaysWhatDoesNotFit) {
               HasSubstr("gemm: a is 8 x 8, b 16 x 8 and d 8 x 8; a takes m x k, "
                         "b n x k and d m x n, with k above 0"));
   EXPECT_THAT(refusal(8, 8, 9, 8),
-              HasSubstr("gemm: a has lines 18 bytes apart; the copy engine takes "
-                        "multiples of 16: pad them with elements"));
+              HasSubstr("gemm: a has lines 18 bytes apart, and the copy engine takes "
+                        "multiples of 16; fix: pad them with elements"));
   const auto transposed = [&](const TensorRef<half, 2>& x) {
     return TensorRef<half, 2>(x.data, {x.extents[0], x.extents[1]}, {1, x.extents[0]});
   };

@@ -328,8 +328,9 @@ TEST_F(ContractTest, DeclarationsOfExtentsThatCannotBe) {
   EXPECT_THAT(told("k(x[n, f], f, n)"),
               HasSubstr("an extent is named 'f', and the parameter of that name is no integer"));
   EXPECT_THAT(told("k(x[n, x], f, n)"), HasSubstr("an extent is named 'x', and the parameter"));
-  EXPECT_THAT(told("k(x[n, -1], f, n)"),
-              HasSubstr("'-1' in the extents of 'x' is neither a name, nor a number, nor '?'"));
+  EXPECT_THAT(
+      told("k(x[n, -1], f, n)"),
+      HasSubstr("'-1' in the extents of 'x' is neither a name, nor a number from 0 up, nor '?'"));
   EXPECT_THAT(told("k(x[n, 2k], f, n)"), HasSubstr("'2k' in the extents of 'x'"));
   EXPECT_THAT(told("k(x[], f, n)"), HasSubstr("'' in the extents of 'x'"));
   EXPECT_THAT(told("k(x[n, 4, f, n)"), HasSubstr("the extents of 'x' do not end with ']'"));

@@ -1,6 +1,6 @@
 // Many threads that define, compile, launch, record and destroy, for a sanitizer or for a look at the memory that stays:
 //
-//   runtime_stress --threads 16 --rounds 10000 --device interp
+//   runtime_stress --threads 16 --rounds 10000 --device interp [--only 3]
 //
 // A round is one thing that a program does with the runtime, chosen by the thread's random numbers, and checked by its result. Half of the rounds are
 // run before memory is measured, and half behind it: what grows is a leak. Exit 0: nothing is wrong.
@@ -54,8 +54,10 @@ class Worker {
  public:
   Worker(Device device, uint32_t seed) : device_(std::move(device)), random_(seed) {}
 
-  void round() {
-    switch (below(7)) {
+  static constexpr uint32_t kKinds = 7;
+  // `kind`: of the things that a program does; kKinds: one of them.
+  void round(uint32_t kind) {
+    switch (kind < kKinds ? kind : below(kKinds)) {
       case 0:
         return shared_kernel();
       case 1:
@@ -131,11 +133,15 @@ class Worker {
     for (int i = 0; i < 2; ++i) check(step.launch(stream));
     expect(y, stream, 3);
   }
+  // With a kernel of its own: a kernel keeps what it has loaded on a device, and the device, as long as it lives.
   void own_device() {
     const Device device = Device::open_private_interp(runtime::InterpBackend::default_info());
     const Stream stream = check(device.create_stream());
     const Buffer x = check(device.upload<float>({1, 1}));
-    check(times(2).launch(stream, {.block = 32}, as_tensor<float>(x, {2})));
+    const auto twice = define_kernel("twice(x[2])", [](Tensor<float, 1> t) {
+      If(thread_idx.x < 2, [&] { t(thread_idx.x) *= 2.0f; });
+    });
+    check(twice.launch(stream, {.block = 32}, as_tensor<float>(x, {2})));
     expect(x, stream, 2);
   }
   // Arguments that are refused leave nothing behind.
@@ -158,13 +164,13 @@ int64_t bytes_in_use() {
   return static_cast<int64_t>(info.uordblks + info.hblkhd);
 }
 
-void run(const Device& device, int threads, int rounds, uint32_t seed) {
+void run(const Device& device, int threads, int rounds, uint32_t kind, uint32_t seed) {
   std::atomic<int> left{rounds};
   std::vector<std::thread> all;
   for (int i = 0; i < threads; ++i) {
     all.emplace_back([&, i] {
       Worker worker(device, seed + static_cast<uint32_t>(i));
-      while (left.fetch_sub(1) > 0) worker.round();
+      while (left.fetch_sub(1) > 0) worker.round(kind);
     });
   }
   for (std::thread& thread : all) thread.join();
@@ -172,16 +178,18 @@ void run(const Device& device, int threads, int rounds, uint32_t seed) {
 
 int main_with(int argc, char** argv) {
   int threads = 16, rounds = 10000;
+  uint32_t kind = Worker::kKinds;
   std::string name = "interp";
   for (int i = 1; i + 1 < argc; i += 2) {
     if (std::strcmp(argv[i], "--threads") == 0) threads = std::atoi(argv[i + 1]);
     if (std::strcmp(argv[i], "--rounds") == 0) rounds = std::atoi(argv[i + 1]);
     if (std::strcmp(argv[i], "--device") == 0) name = argv[i + 1];
+    if (std::strcmp(argv[i], "--only") == 0) kind = static_cast<uint32_t>(std::atoi(argv[i + 1]));
   }
   const Device device = check(Device::open(name));
-  run(device, threads, rounds / 2, 1);
+  run(device, threads, rounds / 2, kind, 1);
   const int64_t before = bytes_in_use();
-  run(device, threads, rounds - rounds / 2, 1000);
+  run(device, threads, rounds - rounds / 2, kind, 1000);
   const int64_t grown = bytes_in_use() - before;
   std::printf(
       "{\"threads\": %d, \"rounds\": %d, \"device\": \"%s\", \"bytes_in_use\": %lld, "

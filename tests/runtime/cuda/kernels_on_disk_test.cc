@@ -207,11 +207,11 @@ TEST_F(RecallTest, ValuesAreTheKernelsAndWhatCannotBeComparedIsTraced) {
   EXPECT_NE(of_values(1, "a", {'x', 2}), of_values(1, "b", {'x', 2}));
   EXPECT_NE(of_values(1, "a", {'x', 2}), of_values(1, "a", {'x', 3}));
 
-  const auto capturing = [](float value) {
+  const auto capturing = [](int value) {
     return [value] {
       return define_kernel("kept(x)", [value](Tensor<float, 1> x) {
         ++traces;
-        x(thread_idx.x) = value;
+        x(thread_idx.x) = static_cast<float>(value);
       });
     };
   };
@@ -298,6 +298,87 @@ TEST_F(RecallTest, CompilingForASignatureRecallsToo) {
   EXPECT_EQ(traces, 4);
   EXPECT_THAT(fixed->launch(device_->default_stream(), {.block = 32}, as_tensor<float>(x_, {32})),
               Fails(StatusCode::kInvalidArgument, "was compiled for 33"));
+}
+
+void function_kernel(Tensor<float, 1> x) {
+  ++traces;
+  x(thread_idx.x) = 3;
+}
+void other_function_kernel(Tensor<float, 1> x) {
+  ++traces;
+  x(thread_idx.x) = 4;
+}
+
+TEST_F(RecallTest, AFunctionIsToldByItsAddress) {
+  HEDDLE_NEEDS_TOOL(kPtxas);
+  const auto of = [](void (*function)(Tensor<float, 1>)) {
+    return [function] { return define_kernel("kept(x)", function); };
+  };
+  EXPECT_EQ(traces_of(*device_, x_, of(&function_kernel)), 1);
+  EXPECT_EQ(traces_of(*device_, x_, of(&other_function_kernel)), 1);
+  EXPECT_EQ(traces_of(*device_, x_, of(&function_kernel)), 0);
+}
+
+// Strings of wide characters, and what is more than a string.
+TEST_F(RecallTest, ValuesThatDifferAreToldApartOrNotKnown) {
+  struct Tagged : std::string {
+    int tag = 0;
+    Tagged(const char* text, int t) : std::string(text), tag(t) {}
+    bool operator==(const Tagged&) const = default;
+  };
+  const auto wide = kernel_family("kept(x)", [](std::u16string t, Tensor<float, 1> x) {
+    x(thread_idx.x) = static_cast<float>(t[1]);
+  });
+  const auto tagged = kernel_family("kept(x)", [](Host<Tagged> t, Tensor<float, 1> x) {
+    x(thread_idx.x) = static_cast<float>(t.tag);
+  });
+  const auto values = [&](const char16_t* text) {
+    return wide(std::u16string(text)).source().origin().value().values;
+  };
+  EXPECT_NE(values(u"ab"), values(u"ac"));
+  EXPECT_EQ(tagged(Tagged("a", 1)).source().origin(), std::nullopt);
+}
+
+TEST_F(RecallTest, TheTargetOfTheEnvironmentIsOneOfTheKey) {
+  HEDDLE_NEEDS_TOOL(kPtxas);
+  const auto target = [&](const char* options) {
+    setenv("HEDDLE_OPTIONS", options, 1);
+    const auto compiled =
+        plain().compile(Signature{tensor({kAny})}, CompileOptions{.block = {32, 1, 1}});
+    unsetenv("HEDDLE_OPTIONS");
+    return compiled.ok() ? std::string(compiled->ir().target->name) : "none";
+  };
+  for (int process = 0; process < 2; ++process) {
+    EXPECT_EQ(target("--recall=use --gpu-arch=sm_80"), "sm_80");
+    EXPECT_EQ(target("--recall=use"), "sm_90a");
+    EXPECT_EQ(target("--recall=use --gpu-arch=sm_100a"), "sm_100a");
+  }
+  EXPECT_EQ(traces, 3);
+}
+
+TEST_F(RecallTest, AnInterpreterCannotRunWhatWasRecalled) {
+  HEDDLE_NEEDS_TOOL(kPtxas);
+  const Device interp = Device::open("interp").value();
+  const Buffer x = interp.upload<float>({0, 0}).value();
+  const auto launch = [&] {
+    const auto compiled = plain().compile(
+        Signature{tensor({kAny})}, CompileOptions{.block = {2, 1, 1}, .recall = Recall::kUse});
+    EXPECT_THAT(compiled, IsOk());
+    return compiled->launch(interp.default_stream(), {.block = 2}, as_tensor<float>(x, {2}));
+  };
+  EXPECT_THAT(launch(), IsOk());
+  EXPECT_THAT(launch(), Fails(StatusCode::kFailedPrecondition,
+                              "was taken over from another process as machine code alone, which "
+                              "interp cannot run; fix: compile it with"));
+}
+
+// What nobody read of the arguments is no part of the program.
+TEST_F(RecallTest, ACheckSaysNothingOfAnHonestKernel) {
+  HEDDLE_NEEDS_TOOL(kPtxas);
+  set({.recall = Recall::kCheck});
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(traces_of(*device_, x_, plain, {32, 48}), 4);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
 TEST_F(RecallTest, ACheckFindsWhatALambdaReadsElsewhere) {
