@@ -362,6 +362,13 @@ def python_rows(data):
              f"{us['heddle']:.1f}, {us['heddle, into a tensor']:.1f}, {us['heddle.torch']:.1f}; {us['torch']:.1f}, {us['triton']:.1f}", "≤ torch; ≤ 0.5 × Triton")]
 
 
+def tvm_ffi_rows(data):
+    us = data["figures"]
+    return [(f"a call of an exported `softmax` of 32 x 128 through TVM-FFI, {data['gpu']} (torch {data['torch']}, jax {data['jax']}), of the host's time, µs: of torch's "
+             "tensors, `torch.softmax(out=)`; in JAX under jit, `jax.nn.softmax`",
+             f"{us['tvm_ffi_torch_tensors']:.1f}, {us['torch_softmax_out']:.1f}; {us['jax_jit_heddle']:.1f}, {us['jax_jit_softmax']:.1f}", "≤ torch, ≤ JAX")]
+
+
 def rows_table(rows):
     return ["| What | Figure | Aim |", "|---|---|---|"] + [f"| {what} | {figure} | {aim} |".replace("|  |", "| |") for what, figure, aim in rows]
 
@@ -613,7 +620,7 @@ def all_figures():
             "`tools/bench/results` has the data behind the tables, with machine, versions and date.",
             "`tools/bench/readme_figures.py` wrote this page."]
     host = (launch_rows(load("launch")) + graph_rows(load("graph")) + compile_rows(load("compile")) + warm_rows(load("warm")) + layout_rows(load("layout"))
-            + python_rows(load("python_overhead")) + pipeline_rows(load("pipeline")) + interp_rows(load("interp")) + compile_time_rows(load("compile_time")))
+            + python_rows(load("python_overhead")) + tvm_ffi_rows(load("tvm_ffi")) + pipeline_rows(load("pipeline")) + interp_rows(load("interp")) + compile_time_rows(load("compile_time")))
     return paragraphs(head, ["## The library beside its peers"], bench_details(load("bench")), bench_more_table(load("bench_more")), ["## Row sums"], row_sum_table(load("row_sum")),
                       ["## Reductions"], reduce_table(load("reduce")), ["## Scans"], scan_table(load("scan")), ["## The greatest of rows"], topk_table(load("topk")), ["## Sorts and histograms"], sort_table(load("sort")), ["## Maps and copies"], maps_table(load("maps")), ["## Kernels of rows"], row_kernels_table(load("rows")), ["## Profiles of what misses its aims"], miss_profiles_table(load("miss_profiles")), ["## Scaled sums of vectors"], axpby_table(load("axpby")),
                       ["## Matrix products"], gemm_figures.tables(load("gemm"), load("gemm_h100")), *product_section(), ["## The host"], rows_table(host), COMPILE_CAUSES, ["## Cold compilations"], cold_table(load("cold")),
