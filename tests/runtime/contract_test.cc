@@ -2,6 +2,7 @@
 // alone decides is tests/filetests/launch/.
 #include "heddle/heddle.h"
 #include "heddle/ir/text/printer.h"
+#include "heddle/runtime/kernel_cache.h"
 #include "support/matchers.h"
 #include "support/private_interp_test.h"
 
@@ -250,6 +251,7 @@ TEST_F(ContractTest, ADeclaredNumberIsKnownWhileTracing) {
   EXPECT_THAT(sum.launch(stream_, {.block = 16}, as_tensor<const float>(x, {2, 23}),
                          as_tensor<float>(y, {16})),
               Fails(kInvalid, "x.shape(1) is 23, and the kernel is written for 24"));
+  EXPECT_EQ(runtime::KernelCache::of(sum.source()).size(), 1) << "nothing is compiled for it";
   // Without arguments, too.
   const auto compiled = sum.compile(Signature{tensor({kAny, kAny}), tensor({kAny})},
                                     CompileOptions{.block = {16, 1, 1}, .stage = Stage::kIr});
