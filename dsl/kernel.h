@@ -299,11 +299,8 @@ bool append_value(const T& value, ByteSink& sink) {
     return true;
   } else if constexpr (IsPlainValue<T>) {
     T copy = value;
-#ifdef __clang__  // has no __builtin_clear_padding before version 20
-    if constexpr (!std::has_unique_object_representations_v<T>) {
-      return false;  // bytes between its members may be anything
-    }
-#else
+#ifndef __clang__
+    // clang has no such thing before version 20: bytes between members may be anything there, and then the value is taken for another one.
     __builtin_clear_padding(&copy);
 #endif
     sink.add(&copy, sizeof(copy));

@@ -31,7 +31,7 @@ std::optional<Numbers> read_numbers(Fields& fields) {
   const std::optional<absl::string_view> bytes = fields.next();
   if (!bytes || bytes->size() % sizeof(int64_t) != 0) return std::nullopt;
   Numbers numbers(bytes->size() / sizeof(int64_t));
-  std::memcpy(numbers.data(), bytes->data(), bytes->size());
+  if (!numbers.empty()) std::memcpy(numbers.data(), bytes->data(), bytes->size());
   return numbers;
 }
 
