@@ -36,7 +36,7 @@ class EqualExtents {
       if (kernel_.op(id).opcode == Opcode::kRequire) requirements_.push_back(id);
     });
     for (const OpId id : requirements_) {
-      // One in a branch or a loop goes with it where that is never entered, and then nothing tests it.
+      // fold drops a branch or a loop that is never entered, with the requirements in it: no launch tests those.
       if (kernel_.op(id).parent == kernel_.body()) learn(kernel_.op(id).condition());
     }
     if (extents_.empty()) return false;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "heddle/runtime/ahead/export_tvm_ffi_internal.h"
 #include "heddle/runtime/ahead/exported_tvm_ffi_internal.h"
+#include "heddle/runtime/interop/dlpack_types_internal.h"
 
 namespace heddle::runtime {
 namespace {
@@ -16,26 +17,6 @@ using Dimension = OperationArgument::Dimension;
 
 // The plain function's workspace lies at a multiple of so many bytes, and a tensor anywhere.
 constexpr int kRoom = 256;
-
-// A DLDataType.
-struct DlpackType {
-  ir::Scalar scalar;
-  int code, bits, lanes;
-};
-constexpr DlpackType kDlpackTypes[] = {
-    {ir::Scalar::kBool, 6, 8, 1},  {ir::Scalar::kI8, 0, 8, 1},    {ir::Scalar::kU8, 1, 8, 1},
-    {ir::Scalar::kI16, 0, 16, 1},  {ir::Scalar::kU16, 1, 16, 1},  {ir::Scalar::kI32, 0, 32, 1},
-    {ir::Scalar::kU32, 1, 32, 1},  {ir::Scalar::kI64, 0, 64, 1},  {ir::Scalar::kU64, 1, 64, 1},
-    {ir::Scalar::kE4M3, 10, 8, 1}, {ir::Scalar::kE5M2, 12, 8, 1}, {ir::Scalar::kE8M0, 14, 8, 1},
-    {ir::Scalar::kF16, 2, 16, 1},  {ir::Scalar::kBF16, 4, 16, 1}, {ir::Scalar::kTF32, 2, 32, 1},
-    {ir::Scalar::kF32, 2, 32, 1},  {ir::Scalar::kF64, 2, 64, 1},  {ir::Scalar::kE2M1X2, 17, 4, 2},
-};
-const DlpackType* dlpack_type(ir::Scalar scalar) {
-  for (const DlpackType& type : kDlpackTypes) {
-    if (type.scalar == scalar) return &type;
-  }
-  return nullptr;
-}
 
 // The tensors in the order in which TVM-FFI passes them, by their places: what is read, and behind it what is written, as JAX has it.
 std::vector<size_t> order_of(const std::vector<RecordedTensor>& tensors) {
@@ -82,11 +63,6 @@ Status check(absl::Span<const std::string> sizes, absl::Span<const ExportedPlan>
   for (size_t i = 0; i < tensors.size(); ++i) {
     const std::vector<Dimension> dimensions = dimensions_of(tensors[i]);
     for (const Dimension& one : dimensions) said.push_back(one.name);
-    if (dlpack_type(tensors[i].shape.dtype) == nullptr) {
-      return InvalidArgumentError(absl::StrCat("'", tensors[i].name, "' has elements of ",
-                                               ir::info(tensors[i].shape.dtype).name,
-                                               ", which tensors of TVM-FFI cannot have"));
-    }
     for (const ExportedPlan& plan : plans) {
       const std::vector<int64_t>& extents = plan.call.tensors[i].shape.extents;
       if (follows(plan, dimensions, extents)) continue;
@@ -105,7 +81,7 @@ Status check(absl::Span<const std::string> sizes, absl::Span<const ExportedPlan>
 }
 
 std::string dtype_text(ir::Scalar scalar) {
-  const DlpackType& type = *dlpack_type(scalar);
+  const DLDataType type = dlpack::type_of(scalar);
   return absl::StrCat("{", type.code, ", ", type.bits, ", ", type.lanes, "}");
 }
 
